@@ -1,0 +1,30 @@
+// scaled_dot_product_attention asks the device which kernel it prefers: one fused
+// operator, lowered as a whole, for everything that it covers.
+#include <ATen/native/DispatchStub.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+
+namespace at::native {
+namespace {
+
+int64_t fused_sdp_choice(
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const std::optional<Tensor>& mask,
+    double /*dropout*/,
+    bool /*is_causal*/,
+    std::optional<double> /*scale*/,
+    bool /*enable_gqa*/) {
+  bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && isFloatingType(query.scalar_type()) &&
+      query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type();
+  bool mask_needs_gradient = mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();
+  auto choice = fits && !mask_needs_gradient ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math;
+  return static_cast<int64_t>(choice);
+}
+
+} // namespace
+
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &fused_sdp_choice)
+
+} // namespace at::native

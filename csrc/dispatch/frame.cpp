@@ -1,0 +1,354 @@
+#include "csrc/dispatch/frame.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/flat_hash_map.h>
+
+#include <cstring>
+
+namespace neuron::dispatch {
+namespace {
+
+// The kinds of words in a key. Part of the portable key: append only.
+enum Tag : uint64_t {
+  kNone = 1,
+  kWholeTensor, // contiguous and all of its buffer: sizes follow
+  kStridedTensor, // dtype, flags, sizes, strides follow
+  kBase,
+  kEmptyBase,
+  kKnownBase,
+  kRuntimeNumber,
+  kDefaultNumber,
+  kNumberList,
+  kInt,
+  kDouble,
+  kBool,
+  kComplex,
+  kString,
+  kList,
+  kDevice,
+  kOther,
+  kPrecision,
+};
+
+uint64_t bits(double value) {
+  uint64_t result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
+uint64_t hash_words(c10::ArrayRef<uint64_t> words) {
+  uint64_t h = 0x9e3779b97f4a7c15ULL ^ words.size();
+  for (uint64_t word : words) {
+    h = (h ^ word) * 0xff51afd7ed558ccdULL;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+// Bytes from the start of the storage to the end of the view.
+size_t end_of_view(const at::TensorBase& tensor) {
+  if (tensor.numel() == 0) {
+    return 0;
+  }
+  int64_t last = tensor.storage_offset();
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    last += (tensor.size(d) - 1) * tensor.stride(d);
+  }
+  return (last + 1) * tensor.element_size();
+}
+
+template <typename T>
+NumberArg number_arg(c10::ScalarType dtype, bool wrapped, T value) {
+  NumberArg number{dtype, wrapped, false, {}, 1};
+  number.bytes.resize(sizeof(T));
+  std::memcpy(number.bytes.data(), &value, sizeof(T));
+  return number;
+}
+
+NumberArg python_number(const c10::IValue& value) {
+  if (value.isInt() || value.isSymInt()) {
+    return number_arg<int64_t>(at::kLong, true, value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__));
+  }
+  if (value.isBool()) {
+    return number_arg<bool>(at::kBool, true, value.toBool());
+  }
+  if (value.isComplexDouble()) {
+    return number_arg<c10::complex<double>>(at::kComplexDouble, true, value.toComplexDouble());
+  }
+  return number_arg<double>(at::kDouble, true, value.toDouble());
+}
+
+} // namespace
+
+Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
+  key.push_back(op.id);
+  if (op.uses_precision) {
+    tag(kPrecision, static_cast<uint64_t>(at::globalContext().float32MatmulPrecision()));
+  }
+  auto values = arguments();
+  for (size_t i = 0; i < values.size(); ++i) {
+    add_argument(op.args[i], values[i]);
+  }
+  hash = hash_words(key);
+}
+
+void Frame::add_argument(const ArgInfo& arg, const c10::IValue& value) {
+  if (value.isNone()) {
+    return tag(kNone);
+  }
+  switch (arg.kind) {
+    case ArgKind::Tensor:
+      return add_tensor(value.toTensor(), arg.written);
+    case ArgKind::TensorList: {
+      if (value.isTensorList()) {
+        auto list = value.toTensorVector();
+        tag(kList, list.size());
+        for (const auto& tensor : list) {
+          add_tensor(tensor, arg.written);
+        }
+        return;
+      }
+      auto list = value.toListRef();
+      tag(kList, list.size());
+      for (const auto& element : list) {
+        element.isNone() ? tag(kNone) : add_tensor(element.toTensor(), arg.written);
+      }
+      return;
+    }
+    case ArgKind::Number:
+      return add_number(arg, value);
+    case ArgKind::NumberList:
+      if (arg.runtime) {
+        return add_number_list(value);
+      }
+      return add_plain(value);
+    case ArgKind::Plain:
+      return add_plain(value);
+  }
+}
+
+void Frame::add_tensor(const at::Tensor& tensor, bool written) {
+  if (!tensor.defined()) {
+    return tag(kNone);
+  }
+  if (tensor.is_privateuseone()) {
+    return add_device_tensor(tensor);
+  }
+  add_host_tensor(tensor, written);
+}
+
+void Frame::set_device(at::Device other) {
+  if (device < 0) {
+    device = other.index();
+  }
+  TORCH_CHECK(
+      device == other.index(),
+      "Expected all tensors to be on the same device, but found at least two devices, neuron:",
+      device,
+      " and neuron:",
+      static_cast<int>(other.index()),
+      "!");
+}
+
+void Frame::add_device_tensor(const at::Tensor& tensor) {
+  set_device(tensor.device());
+  size_t known = bases.size();
+  int base_index = add_base(tensor);
+  const Base& base = bases[base_index];
+  uint64_t dtype = static_cast<uint64_t>(tensor.scalar_type());
+  bool fresh = bases.size() > known;
+  if (fresh && base.buffer && tensor.is_contiguous() && tensor.storage_offset() == 0 &&
+      base.buffer->dtype() == tensor.scalar_type() && tensor.sizes() == base.buffer->dims() &&
+      base.storage->nbytes() == base.buffer->nbytes() && !tensor.is_conj() && !tensor.is_neg()) {
+    tag(kWholeTensor, dtype << 32 | tensor.dim());
+    key.append(tensor.sizes().begin(), tensor.sizes().end());
+    tensors.push_back({tensor, base_index, false});
+    return;
+  }
+  if (!fresh) {
+    tag(kKnownBase, base_index);
+  } else if (!base.buffer) {
+    tag(kEmptyBase);
+    key.push_back(base.storage->nbytes());
+  } else {
+    tag(kBase, static_cast<uint64_t>(base.buffer->dtype()) << 32 | base.buffer->dims().size());
+    key.append(base.buffer->dims().begin(), base.buffer->dims().end());
+    key.push_back(base.storage->nbytes());
+  }
+  bool requires_offset = tensor.storage_offset() != 0 || end_of_view(tensor) != base.storage->nbytes();
+  uint64_t flags = requires_offset | tensor.is_conj() << 1 | tensor.is_neg() << 2;
+  tag(kStridedTensor, dtype << 32 | flags << 16 | tensor.dim());
+  key.append(tensor.sizes().begin(), tensor.sizes().end());
+  key.append(tensor.strides().begin(), tensor.strides().end());
+  tensors.push_back({tensor, base_index, requires_offset});
+}
+
+int Frame::add_base(const at::Tensor& tensor) {
+  auto* storage = tensor.storage().unsafeGetStorageImpl();
+  // Linear search while there are few storages, a hash map for foreach lists.
+  thread_local ska::flat_hash_map<c10::StorageImpl*, int> index;
+  constexpr size_t kFew = 12;
+  if (bases.size() < kFew) {
+    for (size_t i = 0; i < bases.size(); ++i) {
+      if (bases[i].storage == storage) {
+        return static_cast<int>(i);
+      }
+    }
+  } else {
+    if (bases.size() == kFew) {
+      index.clear();
+      for (size_t i = 0; i < bases.size(); ++i) {
+        index[bases[i].storage] = static_cast<int>(i);
+      }
+    }
+    auto [found, inserted] = index.emplace(storage, static_cast<int>(bases.size()));
+    if (!inserted) {
+      return found->second;
+    }
+  }
+  auto* slot = device::slot_of(*storage);
+  bases.push_back({slot, storage, slot ? slot->buffer() : pjrt::BufferPtr()});
+  return static_cast<int>(bases.size()) - 1;
+}
+
+bool Frame::is_moved(const at::Tensor& tensor, bool written) const {
+  return tensor.is_cpu() && info.host_indices && !written && isIntegralType(tensor.scalar_type(), true);
+}
+
+void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
+  if (device >= 0 && is_moved(tensor, written)) {
+    return add_device_tensor(tensor.to(at::Device(at::kPrivateUse1, device)));
+  }
+  TORCH_CHECK(
+      tensor.is_cpu() && tensor.dim() == 0 && !written && tensor.layout() == at::kStrided,
+      "Expected all tensors to be on the same device, but found at least two devices, neuron:",
+      std::max(device, 0),
+      " and ",
+      tensor.device(),
+      "! (when calling ",
+      info.name,
+      ")");
+  bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  NumberArg number{tensor.scalar_type(), wrapped, false, {}, 1};
+  number.bytes.resize(tensor.element_size());
+  auto plain = tensor.resolve_conj().resolve_neg();
+  std::memcpy(number.bytes.data(), plain.const_data_ptr(), plain.element_size());
+  numbers.push_back(std::move(number));
+  tag(kRuntimeNumber, static_cast<uint64_t>(tensor.scalar_type()) << 1 | wrapped);
+}
+
+void Frame::add_number(const ArgInfo& arg, const c10::IValue& value) {
+  if (!arg.runtime) {
+    return add_plain(value);
+  }
+  if (is_default(arg, value)) {
+    return tag(kDefaultNumber);
+  }
+  numbers.push_back(python_number(value));
+  tag(kRuntimeNumber, static_cast<uint64_t>(numbers.back().dtype) << 1 | 1);
+}
+
+void Frame::add_number_list(const c10::IValue& value) {
+  NumberArg list{at::kDouble, true, true, {}, 0};
+  auto append = [&](const NumberArg& number) {
+    if (list.count++ == 0) {
+      list.dtype = number.dtype;
+    }
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        number.dtype == list.dtype, info.name, ": a list of numbers of different types is not supported");
+    list.bytes.append(number.bytes.begin(), number.bytes.end());
+  };
+  if (value.isDoubleList()) {
+    for (double element : value.toDoubleVector()) {
+      append(number_arg<double>(at::kDouble, true, element));
+    }
+  } else {
+    for (const auto& element : value.toListRef()) {
+      append(python_number(element));
+    }
+  }
+  tag(kNumberList, static_cast<uint64_t>(list.dtype));
+  key.push_back(list.count);
+  numbers.push_back(std::move(list));
+}
+
+void Frame::add_plain(const c10::IValue& value) {
+  if (value.isNone()) {
+    tag(kNone);
+  } else if (value.isInt()) {
+    tag(kInt);
+    key.push_back(value.toInt());
+  } else if (value.isBool()) {
+    tag(kBool, value.toBool());
+  } else if (value.isDouble()) {
+    tag(kDouble);
+    key.push_back(bits(value.toDouble()));
+  } else if (value.isSymInt()) {
+    tag(kInt);
+    key.push_back(value.toSymInt().guard_int(__FILE__, __LINE__));
+  } else if (value.isDevice()) {
+    if (value.toDevice().is_privateuseone()) {
+      auto index = value.toDevice().index();
+      set_device(at::Device(at::kPrivateUse1, index < 0 ? 0 : index));
+    }
+    tag(kDevice, static_cast<uint64_t>(value.toDevice().type()));
+  } else if (value.isGenerator()) {
+    generator = value.toGenerator();
+    tag(kOther);
+  } else if (value.isString()) {
+    const auto& text = value.toStringRef();
+    tag(kString, text.size());
+    for (size_t i = 0; i < text.size(); i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
+      key.push_back(word);
+    }
+  } else if (value.isComplexDouble()) {
+    tag(kComplex);
+    key.push_back(bits(value.toComplexDouble().real()));
+    key.push_back(bits(value.toComplexDouble().imag()));
+  } else if (value.isIntList()) {
+    auto list = value.toIntVector();
+    tag(kList, list.size());
+    key.append(list.begin(), list.end());
+  } else if (value.isDoubleList()) {
+    tag(kList, value.toDoubleVector().size());
+    for (double element : value.toDoubleVector()) {
+      key.push_back(bits(element));
+    }
+  } else if (value.isBoolList()) {
+    auto list = value.toBoolList();
+    tag(kList, list.size());
+    for (bool element : list) {
+      tag(kBool, element);
+    }
+  } else if (value.isList()) {
+    auto list = value.toListRef();
+    tag(kList, list.size());
+    for (const auto& element : list) {
+      add_plain(element);
+    }
+  } else {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, info.name, ": an argument of type ", value.tagKind(), " is not supported on the neuron device");
+  }
+}
+
+bool is_default(const ArgInfo& arg, const c10::IValue& value) {
+  const auto& other = arg.default_value;
+  if (value.isInt() && other.isInt()) {
+    return value.toInt() == other.toInt();
+  }
+  return value.isDouble() && other.isDouble() && bits(value.toDouble()) == bits(other.toDouble());
+}
+
+std::string portable_key(const Frame& frame) {
+  std::string result = frame.info.name;
+  result.push_back('\0');
+  auto words = c10::ArrayRef<uint64_t>(frame.key).slice(1); // without the process-local id
+  result.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
+  return result;
+}
+
+} // namespace neuron::dispatch

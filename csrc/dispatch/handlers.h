@@ -1,0 +1,24 @@
+// What the dispatcher asks of the layer above, which knows Python: installed once
+// by csrc/python, so that this folder does not.
+#pragma once
+
+#include "csrc/dispatch/frame.h"
+#include "csrc/dispatch/program.h"
+
+#include <functional>
+#include <string>
+
+namespace neuron::dispatch {
+
+struct Handlers {
+  // Fills road, host_reason and the run-time flags of the arguments.
+  std::function<void(OpInfo&)> describe;
+  // Makes the program of a call that the table does not know.
+  std::function<std::shared_ptr<Program>(const Frame&)> miss;
+  // Told before an operator runs on the host; throws where policy forbids it.
+  std::function<void(const OpInfo&, const std::string& reason)> fallback;
+};
+
+Handlers& handlers();
+
+} // namespace neuron::dispatch

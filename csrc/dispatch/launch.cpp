@@ -1,0 +1,236 @@
+#include "csrc/dispatch/launch.h"
+
+#include "csrc/device/generator.h"
+#include "csrc/device/runtime.h"
+#include "csrc/device/stream.h"
+#include "csrc/dispatch/numbers.h"
+#include "csrc/pjrt/client.h"
+
+#include <c10/core/Allocator.h>
+
+#include <cstring>
+
+namespace neuron::dispatch {
+namespace {
+
+// References that a launch may add to a base's buffer: the slot's and the frame's.
+constexpr size_t kOwnReferences = 2;
+
+struct Arguments {
+  c10::SmallVector<PJRT_Buffer*, 16> handles;
+  c10::SmallVector<int64_t, 8> kept; // not donated although the program could reuse them
+  c10::SmallVector<pjrt::BufferPtr, 8> owned;
+  void add(pjrt::BufferPtr buffer) {
+    handles.push_back(buffer->handle());
+    owned.push_back(std::move(buffer));
+  }
+};
+
+template <typename T>
+c10::ArrayRef<uint8_t> as_bytes(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
+pjrt::BufferPtr number_input(const NumberArg& number, int device) {
+  if (number.is_list) {
+    return number_buffer(number.dtype, number.bytes, {number.count}, device);
+  }
+  return number_buffer(number.dtype, number.bytes, {}, device);
+}
+
+pjrt::BufferPtr rng_input(const Program& program, const Frame& frame) {
+  auto [seed, offset] = device::reserve(frame.generator, frame.device, program.rng_increment);
+  uint64_t state[2] = {seed, offset};
+  return number_buffer(at::kUInt64, as_bytes(state), {2}, frame.device);
+}
+
+Arguments bind(const Program& program, Frame& frame) {
+  Arguments arguments;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const Input& input = program.inputs[i];
+    switch (input.kind) {
+      case Input::Base: {
+        const auto& buffer = frame.bases[input.index].buffer;
+        arguments.handles.push_back(buffer->handle());
+        if (program.donated[i] && buffer.use_count() > kOwnReferences) {
+          arguments.kept.push_back(static_cast<int64_t>(i));
+        }
+        break;
+      }
+      case Input::Number:
+        arguments.add(number_input(frame.numbers[input.index], frame.device));
+        break;
+      case Input::Offset: {
+        int64_t offset = frame.tensors[input.index].tensor.storage_offset();
+        arguments.add(number_buffer(at::kLong, as_bytes(offset), {}, frame.device));
+        break;
+      }
+      case Input::Rng:
+        arguments.add(rng_input(program, frame));
+        break;
+    }
+  }
+  return arguments;
+}
+
+std::string format(const std::string& message, int64_t value) {
+  auto at = message.find("{}");
+  return at == std::string::npos ? message : message.substr(0, at) + std::to_string(value) + message.substr(at + 2);
+}
+
+[[noreturn]] void raise(const Check& check, int64_t value) {
+  auto message = format(check.message, value);
+  TORCH_CHECK_INDEX(check.exception != "IndexError", message);
+  TORCH_CHECK_VALUE(check.exception != "ValueError", message);
+  TORCH_CHECK_NOT_IMPLEMENTED(check.exception != "NotImplementedError", message);
+  TORCH_CHECK(false, message);
+}
+
+// Waits for the program's checks; returns the index of the first that failed, or -1.
+int failed_check(const pjrt::Buffer& buffer, int64_t& value) {
+  c10::SmallVector<int64_t, 8> flags(buffer.nbytes() / sizeof(int64_t));
+  buffer.to_host(flags.data());
+  for (size_t i = 0; i + 1 < flags.size(); i += 2) {
+    if (flags[i] != 0) {
+      value = flags[i + 1];
+      return static_cast<int>(i / 2);
+    }
+  }
+  return -1;
+}
+
+using Buffers = c10::SmallVector<pjrt::BufferPtr, 8>;
+
+Buffers execute(const Program& program, Frame& frame) {
+  auto& client = device::Runtime::get().client();
+  if (program.new_bytes != 0) {
+    client.memory(frame.device).reserve_check(program.new_bytes);
+  }
+  auto arguments = bind(program, frame);
+  c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
+  auto completion = program.executable->execute(arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device);
+  device::track(frame.device, std::move(completion));
+  Buffers buffers;
+  for (size_t i = 0; i < handles.size(); ++i) {
+    const Result& result = program.results[i];
+    buffers.push_back(
+        c10::make_intrusive<pjrt::Buffer>(client, handles[i], result.dtype, result.physical, frame.device));
+  }
+  return buffers;
+}
+
+// Whether the program took the base's old buffer, so that its slot must move on.
+bool was_donated(const Program& program, const Frame& frame, int base) {
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (program.inputs[i].kind == Input::Base && program.inputs[i].index == base) {
+      return program.donated[i] && frame.bases[base].buffer.use_count() <= kOwnReferences;
+    }
+  }
+  return false;
+}
+
+void raise_failed_check(const Program& program, Frame& frame, Buffers& buffers) {
+  for (size_t i = 0; i < program.results.size(); ++i) {
+    if (program.results[i].kind != Result::Check) {
+      continue;
+    }
+    int64_t value = 0;
+    int failed = failed_check(*buffers[i], value);
+    if (failed < 0) {
+      continue;
+    }
+    for (size_t k = 0; k < program.results.size(); ++k) {
+      const Result& result = program.results[k];
+      if (result.kind == Result::Write && was_donated(program, frame, result.base)) {
+        frame.bases[result.base].slot->set_buffer(std::move(buffers[k]));
+      }
+    }
+    raise(program.checks[failed], value);
+  }
+}
+
+c10::IValue returned(const Return& ret, const Program& program, Frame& frame, Buffers& buffers) {
+  switch (ret.kind) {
+    case Return::FromResult: {
+      const Result& result = program.results[ret.index];
+      return wrap_buffer(
+          std::move(buffers[ret.index]), result.dtype, result.sizes, result.strides, result.nbytes);
+    }
+    case Return::FromArgument:
+      return frame.tensors[ret.index].tensor;
+    case Return::List: {
+      c10::List<at::Tensor> list;
+      list.reserve(ret.elements.size());
+      for (const auto& element : ret.elements) {
+        list.push_back(returned(element, program, frame, buffers).toTensor());
+      }
+      return list;
+    }
+    case Return::None:
+      return at::Tensor();
+    case Return::Value:
+      return ret.value;
+  }
+  TORCH_INTERNAL_ASSERT(false);
+}
+
+} // namespace
+
+at::Tensor wrap_buffer(
+    pjrt::BufferPtr buffer, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides, size_t nbytes) {
+  static c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::PrivateUse1);
+  auto data = device::make_slot(nbytes, buffer->device());
+  static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true);
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(std::move(storage)),
+      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return tensor;
+}
+
+void launch(const Program& program, Frame& frame) {
+  auto buffers = execute(program, frame);
+  if (!program.checks.empty()) {
+    raise_failed_check(program, frame, buffers);
+  }
+  for (size_t i = 0; i < program.results.size(); ++i) {
+    const Result& result = program.results[i];
+    if (result.kind == Result::Write) {
+      frame.bases[result.base].slot->set_buffer(std::move(buffers[i]));
+    }
+  }
+  c10::SmallVector<c10::IValue, 4> values;
+  for (const auto& ret : program.returns) {
+    values.push_back(returned(ret, program, frame, buffers));
+  }
+  torch::jit::drop(frame.stack, frame.info.args.size());
+  for (auto& value : values) {
+    frame.stack.push_back(std::move(value));
+  }
+}
+
+void finish(Program& program) {
+  for (auto& result : program.results) {
+    size_t count = 1;
+    for (int64_t dim : result.physical) {
+      count *= static_cast<size_t>(dim);
+    }
+    result.nbytes = count * c10::elementSize(result.dtype);
+    program.new_bytes += result.nbytes;
+  }
+  for (const auto& input : program.inputs) {
+    bool donated = false;
+    for (const auto& result : program.results) {
+      if (input.kind == Input::Base && result.kind == Result::Write && result.base == input.index) {
+        donated = true;
+        program.new_bytes -= result.nbytes;
+      }
+    }
+    program.donated.push_back(donated);
+  }
+}
+
+} // namespace neuron::dispatch

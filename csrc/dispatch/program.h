@@ -1,0 +1,74 @@
+// A compiled operator call, as the miss handler returns it and the table keeps it.
+#pragma once
+
+#include "csrc/pjrt/executable.h"
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neuron::dispatch {
+
+// One parameter of the program, in order.
+struct Input {
+  enum Kind : uint8_t { Base, Number, Offset, Rng } kind;
+  int index = 0; // of the base, the run-time number or the tensor
+};
+
+// One result of the program, in order.
+struct Result {
+  enum Kind : uint8_t { New, Write, Check } kind;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;
+  pjrt::Dims physical; // dims of the buffer
+  pjrt::Dims sizes, strides; // New: of the tensor
+  size_t nbytes = 0;
+  int base = -1; // Write: whose slot receives the buffer
+};
+
+// One value that the operator returns.
+struct Return {
+  enum Kind : uint8_t { FromResult, FromArgument, List, None, Value } kind;
+  int index = 0; // of the result or of the tensor argument
+  std::vector<Return> elements;
+  c10::IValue value;
+};
+
+// A check computed by the program: raised as `exception` when it failed.
+struct Check {
+  std::string exception; // "IndexError", "RuntimeError", ...
+  std::string message; // "{}" stands for the offending value
+};
+
+struct Program {
+  enum Kind : uint8_t { Launch, Resize, Host, Composite } kind;
+  std::string name;
+
+  // Launch
+  std::shared_ptr<pjrt::Executable> executable;
+  std::vector<Input> inputs;
+  std::vector<Result> results;
+  std::vector<Return> returns;
+  std::vector<Check> checks;
+  std::vector<bool> donated; // per input: is a base that a result replaces
+  uint64_t rng_increment = 0;
+  size_t new_bytes = 0; // that the results add to the device's memory
+
+  // Resize: tensor arguments and the shapes that out= must take
+  struct Target {
+    int tensor;
+    std::vector<int64_t> sizes, strides;
+  };
+  std::vector<Target> targets;
+
+  // Host
+  std::string reason;
+};
+
+// Fills `donated`, `new_bytes` and the results' byte counts.
+void finish(Program& program);
+
+} // namespace neuron::dispatch

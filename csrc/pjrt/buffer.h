@@ -1,0 +1,67 @@
+// A device buffer: immutable contents, a physical shape and an element type.
+//
+// "Physical" means row-major in memory order: a channels_last tensor of sizes
+// (N, C, H, W) lives in a buffer of dims (N, H, W, C). Strided tensors see a
+// buffer through view recipes (torch_neuronx/lowering/recipe.py); nothing in
+// this folder knows about tensors.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+#include <c10/util/ArrayRef.h>
+#include <c10/util/SmallVector.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <cstdint>
+
+struct PJRT_Buffer;
+
+namespace neuron::pjrt {
+
+class Client;
+class Event;
+
+using Dims = c10::SmallVector<int64_t, 6>;
+
+class Buffer final : public c10::intrusive_ptr_target {
+ public:
+  // Takes ownership of `handle`. Counts its bytes with the client's memory
+  // accounting (csrc/pjrt/memory.h) until it is destroyed.
+  Buffer(Client& client, PJRT_Buffer* handle, c10::ScalarType dtype, c10::IntArrayRef dims, int device);
+  ~Buffer() override;
+
+  PJRT_Buffer* handle() const {
+    return handle_;
+  }
+  c10::ScalarType dtype() const {
+    return dtype_;
+  }
+  c10::IntArrayRef dims() const {
+    return dims_;
+  }
+  int device() const {
+    return device_;
+  }
+  size_t nbytes() const {
+    return nbytes_;
+  }
+
+  // Copies the contents to `dst` (nbytes() bytes), row-major; blocks until done.
+  // Errors of the program that produced the buffer surface here.
+  void to_host(void* dst) const;
+  // The event that fires when the contents are defined.
+  Event ready() const;
+  // Copies to another device of the same client (asynchronous).
+  c10::intrusive_ptr<Buffer> copy_to_device(int device) const;
+
+ private:
+  Client& client_;
+  PJRT_Buffer* handle_;
+  c10::ScalarType dtype_;
+  Dims dims_;
+  int device_;
+  size_t nbytes_;
+};
+
+using BufferPtr = c10::intrusive_ptr<Buffer>;
+
+} // namespace neuron::pjrt
