@@ -63,4 +63,4 @@ std::vector<const Slot*> slots_in_use();
 // Whether `data` was made by make_slot and not wrapped since.
 bool is_slot(const c10::DataPtr& data);
 
-} // namespace neuron::device
+}  // namespace neuron::device

@@ -19,6 +19,6 @@
   name.struct_size = type##_STRUCT_SIZE
 
 // Whether the plugin's function table is new enough to have `function`, and has it.
-#define NEURON_PJRT_HAS(api, function)                                       \
+#define NEURON_PJRT_HAS(api, function)                                                \
   ((api)->struct_size >= static_cast<size_t>(PJRT_STRUCT_SIZE(PJRT_Api, function)) && \
    (api)->function != nullptr)

@@ -11,4 +11,4 @@ namespace neuron::pjrt {
 int to_pjrt_type(c10::ScalarType dtype);
 c10::ScalarType from_pjrt_type(int type);
 
-} // namespace neuron::pjrt
+}  // namespace neuron::pjrt

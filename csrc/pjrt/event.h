@@ -20,7 +20,7 @@ class Event {
   bool defined() const {
     return handle_ != nullptr;
   }
-  bool is_ready() const; // true for an undefined event
+  bool is_ready() const;  // true for an undefined event
   // Blocks, then throws the work's error (csrc/pjrt/error.h); `what` completes
   // its "failed to ...".
   void await(const char* what = "run a program") const;
@@ -34,4 +34,4 @@ class Event {
   PJRT_Event* handle_ = nullptr;
 };
 
-} // namespace neuron::pjrt
+}  // namespace neuron::pjrt

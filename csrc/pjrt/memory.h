@@ -91,7 +91,7 @@ class MemoryAccounting {
     std::atomic<int64_t> added_{0};
     std::atomic<int64_t> removed_{0};
     std::atomic<int64_t> peak_{0};
-    std::atomic<int64_t> added_base_{0}; // the totals at the last reset_accumulated
+    std::atomic<int64_t> added_base_{0};  // the totals at the last reset_accumulated
     std::atomic<int64_t> removed_base_{0};
   };
 
@@ -104,4 +104,4 @@ class MemoryAccounting {
   int device_ = 0;
 };
 
-} // namespace neuron::pjrt
+}  // namespace neuron::pjrt

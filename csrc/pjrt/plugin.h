@@ -28,4 +28,4 @@ std::map<std::string, Option> plugin_attributes(const PJRT_Api* api);
 // younger than this build.
 std::vector<std::string> plugin_extensions(const PJRT_Api* api);
 
-} // namespace neuron::pjrt
+}  // namespace neuron::pjrt

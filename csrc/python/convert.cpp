@@ -366,7 +366,11 @@ void fill_resize(dispatch::Program& program, const py::object& resize) {
 
 py::object operator_object(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
-  return py::module_::import("torch_neuronx.eager.call").attr("operator")(name.name, name.overload_name);
+  auto split = name.name.find("::");
+  py::object ops = py::module_::import("torch").attr("ops");
+  py::object space = ops.attr(name.name.substr(0, split).c_str());
+  py::object packet = space.attr(name.name.substr(split + 2).c_str());
+  return packet.attr(name.overload_name.empty() ? "default" : name.overload_name.c_str());
 }
 
 py::object call_object(const Frame& frame) {

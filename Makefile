@@ -1,0 +1,64 @@
+# make run | test | lint | build | bench | clean. Needs python3.11+, a C++20 compiler and make.
+#
+# TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
+# pinned, because the index's newest torch may be another release, or a build of several GB.
+PYTHON ?= python3
+TORCH ?= 2.13.0
+VENV ?= .venv
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+STAMP := $(VENV)/.installed
+SECOND_PLUGIN := $(VENV)/lib/python3*/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
+PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
+
+# What the environment was made from: it is renewed when any of these change.
+KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
+
+.PHONY: run test lint format build docs bench setup clean
+
+run: build
+	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
+
+# Everything on the default plugin; then the runtime's tests on one of another age.
+test: build
+	$(BIN)/python -m pytest $(ARGS)
+	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest tests/runtime
+
+lint: setup
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	find csrc -name '*.h' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix $(PYTHON_SOURCES)
+	$(BIN)/ruff format $(PYTHON_SOURCES)
+	find csrc -name '*.h' -o -name '*.cpp' | xargs $(BIN)/clang-format -i
+
+docs: build
+	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
+
+bench: build
+	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/eager_overhead.py
+	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/cache_crash.py
+
+# Quick when nothing changed: ninja looks at the dependencies of every object file.
+build: setup
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+
+setup:
+	@test "$$(cat $(STAMP) 2>/dev/null)" = "$(KEY)" || $(MAKE) --no-print-directory install
+
+.PHONY: install
+install:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --no-compile 'torch==$(TORCH)' 'setuptools>=77' wheel ninja xla-cpu-pjrt==0.0.1
+	$(PIP) install --no-compile --no-build-isolation --editable '.[test,examples,lint]'
+	@echo "$(KEY)" > $(STAMP)
+
+clean:
+	rm -rf build $(VENV) *.egg-info torch_neuronx/_C*.so torch_neuronx/_build_info.py

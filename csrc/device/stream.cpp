@@ -1,0 +1,187 @@
+#include "csrc/device/stream.h"
+
+#include "csrc/device/device.h"
+#include "csrc/device/runtime.h"
+
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace neuron::device {
+
+namespace {
+
+constexpr int kPoolSize = 32;
+constexpr size_t kMaxDevices = std::numeric_limits<c10::DeviceIndex>::max() + size_t{1};
+
+// What one stream has in flight.
+class StreamState {
+ public:
+  void add(pjrt::Event launch) {
+    if (launch.is_ready()) {
+      settle(launch);
+      return;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    prune();
+    in_flight_.push_back(std::move(launch));
+  }
+
+  bool idle() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    prune();
+    return in_flight_.empty() && awaited_.empty();
+  }
+
+  std::shared_ptr<Completion> completion() {
+    auto completion = Completion::create();
+    std::lock_guard<std::mutex> lock(mutex_);
+    prune();
+    for (const pjrt::Event& launch : in_flight_) completion->depend_on(launch);
+    for (const auto& other : awaited_) completion->depend_on(*other);
+    completion->seal();
+    return completion;
+  }
+
+  void await(std::shared_ptr<Completion> other) {
+    if (other->done()) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    awaited_.push_back(std::move(other));
+  }
+
+  void synchronize() {
+    completion()->wait();
+    if (std::exception_ptr error = take_error()) std::rethrow_exception(error);
+  }
+
+ private:
+  // Drops what has finished, as far as the oldest launch that has not.
+  void prune() {
+    while (!in_flight_.empty() && in_flight_.front().is_ready()) {
+      settle(in_flight_.front());
+      in_flight_.pop_front();
+    }
+    std::erase_if(awaited_, [](const auto& other) { return other->done(); });
+  }
+
+  // Keeps the error of a finished launch for the next synchronize.
+  void settle(const pjrt::Event& launch) {
+    try {
+      launch.await();
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(error_mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  }
+
+  std::exception_ptr take_error() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      prune();
+    }
+    std::lock_guard<std::mutex> lock(error_mutex_);
+    return std::exchange(error_, nullptr);
+  }
+
+  std::mutex mutex_;
+  std::deque<pjrt::Event> in_flight_;
+  std::vector<std::shared_ptr<Completion>> awaited_;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+};
+
+struct DeviceStreams {
+  std::array<StreamState, 1 + kPoolSize> states;  // by stream id; 0 is the default stream
+  std::atomic<uint32_t> handed_out{0};
+};
+
+std::vector<DeviceStreams>& all_streams() {
+  static auto* const streams = new std::vector<DeviceStreams>(Runtime::get().device_count());
+  return *streams;
+}
+
+DeviceStreams& streams_of(int device) {
+  return all_streams()[check_device(device)];
+}
+
+StreamState& state_of(const c10::Stream& stream) {
+  TORCH_CHECK(
+      stream.device_type() == kDeviceType && stream.id() >= 0 && stream.id() <= kPoolSize,
+      "Not a neuron stream: ",
+      stream
+  );
+  return streams_of(stream.device_index()).states[stream.id()];
+}
+
+c10::Stream make_stream(int device, c10::StreamId id) {
+  const auto index = static_cast<c10::DeviceIndex>(check_device(device));
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), id);
+}
+
+// Stream ids by device index.
+thread_local std::array<uint8_t, kMaxDevices> current_ids{};
+
+std::atomic<bool> launch_blocking{false};
+
+}  // namespace
+
+void track(int device, pjrt::Event launch) {
+  if (C10_UNLIKELY(launch_blocking.load(std::memory_order_relaxed))) {
+    launch.await();
+    return;
+  }
+  all_streams()[device].states[current_ids[device]].add(std::move(launch));
+}
+
+void set_launch_blocking(bool blocking) {
+  launch_blocking = blocking;
+}
+
+c10::Stream default_stream(int device) {
+  return make_stream(device, 0);
+}
+
+c10::Stream current_stream(int device) {
+  const int index = check_device(device);
+  return make_stream(index, current_ids[index]);
+}
+
+c10::Stream exchange_stream(c10::Stream stream) {
+  static_cast<void>(state_of(stream));
+  const c10::Stream previous = current_stream(stream.device_index());
+  current_ids[stream.device_index()] = static_cast<uint8_t>(stream.id());
+  return previous;
+}
+
+c10::Stream new_stream(int device) {
+  return make_stream(device, 1 + streams_of(device).handed_out++ % kPoolSize);
+}
+
+bool query_stream(c10::Stream stream) {
+  return state_of(stream).idle();
+}
+
+void synchronize_stream(c10::Stream stream) {
+  state_of(stream).synchronize();
+}
+
+void synchronize_device(int device) {
+  for (StreamState& state : streams_of(device).states) state.synchronize();
+}
+
+std::shared_ptr<Completion> completion_of(c10::Stream stream) {
+  return state_of(stream).completion();
+}
+
+void wait_for(c10::Stream stream, std::shared_ptr<Completion> other) {
+  state_of(stream).await(std::move(other));
+}
+
+}  // namespace neuron::device

@@ -1,0 +1,86 @@
+"""Every operator tagged ``core`` agrees with the CPU in value, dtype, shape and strides."""
+
+import pytest
+import torch
+from core_samples import DATA_DEPENDENT, FACTORIES, METADATA, SAMPLES, UNDEFINED_VALUES
+from torch.utils._pytree import tree_flatten, tree_map
+
+import torch_neuronx
+
+DTYPES = [torch.float32, torch.bfloat16, torch.int64, torch.bool]
+
+
+def core_overloads():
+    for name in dir(torch.ops.aten):
+        packet = getattr(torch.ops.aten, name)
+        for overload in packet.overloads() if hasattr(packet, "overloads") else ():
+            op = getattr(packet, overload)
+            if torch.Tag.core in op.tags and name not in METADATA:
+                yield op
+
+
+def to_device(value):
+    return value.to("neuron") if isinstance(value, torch.Tensor) else value
+
+
+def strided_copy(value):
+    """Operators with out= write their arguments, so each side has its own."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def tolerance(dtype):
+    """Two roundings of the result, after sums of at most a few hundred exact terms."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return {"rtol": 0, "atol": 0}
+    eps = torch.finfo(dtype).eps
+    return {"rtol": 16 * eps, "atol": 16 * eps}
+
+
+def outcome(op, args, kwargs):
+    try:
+        return op(*args, **kwargs)
+    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
+        return error
+
+
+def test_samples_cover_every_core_operator():
+    assert set(core_overloads()) == set(SAMPLES)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: str(d).removeprefix("torch."))
+@pytest.mark.parametrize("op", sorted(SAMPLES, key=str), ids=str)
+def test_core_operator(op, dtype):
+    supported = False
+    for sample in SAMPLES[op]:
+        try:
+            args, kwargs = sample(dtype)
+        except RuntimeError:
+            continue  # the CPU cannot make this argument in this dtype
+        expected = outcome(op, *tree_map(strided_copy, (args, kwargs)))
+        device_args, device_kwargs = tree_map(to_device, (args, kwargs))
+        if op in FACTORIES:
+            device_kwargs = {**device_kwargs, "device": "neuron"}
+        torch_neuronx.clear_op_tracking()
+        result = outcome(op, device_args, device_kwargs)
+        if isinstance(expected, Exception):
+            continue  # the device may know more dtypes than the CPU
+        supported = True
+        assert not isinstance(result, Exception), f"{args} {kwargs}: {result!r}"
+        compare(op, result, expected)
+        if op not in DATA_DEPENDENT:
+            assert not torch_neuronx.get_fallback_ops()
+    if not supported:
+        pytest.skip(f"{op} has no CPU kernel for {dtype}")
+
+
+def compare(op, result, expected):
+    results, expecteds = tree_flatten(result)[0], tree_flatten(expected)[0]
+    assert len(results) == len(expecteds)
+    for got, want in zip(results, expecteds, strict=True):
+        if not isinstance(want, torch.Tensor):
+            assert got == want
+            continue
+        assert got.device.type == "neuron"
+        assert (got.dtype, got.shape, got.stride()) == (want.dtype, want.shape, want.stride())
+        if op not in UNDEFINED_VALUES:
+            torch.testing.assert_close(got.cpu(), want, equal_nan=True, **tolerance(want.dtype))

@@ -1,0 +1,294 @@
+"""One call's program: arguments read through their views, the op lowered, results placed.
+
+Called by `eager.miss` for a call that no cache knows, by tests, and by nobody else. It builds the
+StableHLO and the description of how to launch it; compiling is the caller's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torch_neuronx.eager import fake, functional, roads
+from torch_neuronx.eager.bases import Bases
+from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpec
+from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
+from torch_neuronx.lowering import graph, hlo, recipe
+from torch_neuronx.lowering.module import Module
+from torch_neuronx.lowering.value import LoweringError, Value
+
+_SECOND_LOOK_LIMIT = 2**20  # elements
+
+
+@dataclass
+class Plan:
+    """A program, and for a Launch (whose executable is still None) its StableHLO."""
+
+    program: Program
+    portable: bytes | None = None
+
+
+class NoProgram(Exception):
+    """The call has no program; the message says why and becomes the reason of a host run."""
+
+
+def plan(call: Call, version: str | None = None) -> Plan:
+    """The program of `call`. Raises PyTorch's own errors for a call that PyTorch refuses."""
+    description = roads.describe(call.op)
+    if description.road == "host":
+        return Plan(Host(description.reason))
+    if description.road == "composite":
+        return Plan(Composite())
+    try:
+        return _Planner(call, description.road).plan(version)
+    except (NoProgram, NotImplementedError) as reason:
+        composite = roads.has_composite_kernel(call.op)
+        return Plan(Composite() if composite else Host(str(reason)))
+    except LoweringError:
+        fake.raise_cpu_error(call)
+        raise
+
+
+class _Planner:
+    def __init__(self, call: Call, road: str) -> None:
+        self.call = call
+        self.road = road
+        self.form = functional.form_for(call)
+        self.arguments = self.form.arguments(call)
+        self.written = [call.args[i] for i in self.form.written]
+
+    def plan(self, version: str | None) -> Plan:
+        _refuse_repeated_targets(self.written)
+        results = self._infer()
+        targets = _pairs(self.written, self._new_values(results))
+        if _has_mixed_dtypes(self.call) or any(_is_doubtful(*t, self.call) for t in targets):
+            fake.raise_cpu_error(self.call)
+        resizes = self._resizes(targets)
+        if resizes:
+            return Plan(Resize(resizes))
+        module = Module(str(self.call.op))
+        with module.build():
+            launch, outputs, donated = self._lower(module, results)
+            module.finish(outputs, donated)
+        launch.inputs = module.inputs
+        launch.rng_increment = module.program.rng_used
+        return Plan(launch, module.serialize(version))
+
+    def _infer(self) -> list[Any]:
+        """The functional form's results as fake tensors, one entry per schema return."""
+        try:
+            got = fake.run_fake(self.form.op, self.call, self.arguments)
+        except fake.DYNAMIC as error:
+            raise NoProgram("the shape of its result depends on the data") from error
+        return _as_list(got, len(self.form.op._schema.returns))
+
+    def _new_values(self, results: list[Any]) -> list[Any]:
+        """The results that are the new values of the written arguments."""
+        return results[self.form.fresh :][: len(self.written)]
+
+    def _resizes(self, targets: list[tuple[TensorSpec, Any]]) -> list[Any]:
+        misfits = [(t, r) for t, r in targets if _misfits(t, r)]
+        if not all(self.call.is_out(t) for t, _ in misfits):
+            raise NoProgram("its result has another shape than the tensor it writes to")
+        return [(t.index, tuple(r.shape), tuple(r.stride())) for t, r in misfits]
+
+    def _lower(
+        self, module: Module, results: list[Any]
+    ) -> tuple[Launch, list[Value], dict[tuple[Any, ...], int]]:
+        bases = Bases(module, self.call)
+        values = self._results(bases, results)
+        fresh, written = values[: self.form.fresh], self._new_values(values)
+        placed = _Placement(bases)
+        returned = [placed.fresh(v, r) for v, r in zip(fresh, results, strict=False)]
+        for spec, value in _pairs(self.written, written):
+            bases.write(spec, hlo.convert(value, spec.dtype))
+        donated = placed.writes()
+        placed.checks(module.program.checks)
+        launch = Launch(
+            executable=None,
+            inputs=[],
+            results=placed.results,
+            returns=self._returns(returned),
+            checks=[(c.exception, c.message) for c in module.program.checks],
+            rng_increment=0,
+            name=str(self.call.op),
+        )
+        return launch, placed.values, donated
+
+    def _results(self, bases: Bases, results: list[Any]) -> list[Any]:
+        op, out = self.form.op, [graph.meta_of(r) for r in results]
+        if self.road == "rule":
+            arguments = [bases.argument(a) for a in self.arguments]
+            got = graph.apply_rule(
+                op, out[0] if len(out) == 1 else tuple(out), *_split(op, arguments)
+            )
+            return _as_list(got, len(out))
+        return self._trace(bases, out)
+
+    def _trace(self, bases: Bases, out: list[Any]) -> list[Any]:
+        from torch_neuronx.eager.trace import trace
+
+        try:
+            traced = trace(self.form.op, self.call, self.arguments)
+        except fake.DYNAMIC as error:
+            raise NoProgram("its decomposition depends on the data") from error
+        missing = graph.missing_rules(traced)
+        if missing:
+            raise NoProgram(f"its decomposition needs {missing[0]}, which has no lowering rule")
+        inputs = [bases.argument(a) for a in _tensor_inputs(self.form.op, self.arguments)]
+        got = _as_list(graph.lower_graph(traced, inputs), len(out))
+        graph.verify_results(self.form.op, out, got)
+        return got
+
+    def _returns(self, fresh: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """One entry per return of the op's schema: a fresh result, or the argument it aliases."""
+        remaining = iter(fresh)
+        returns = []
+        for declared in self.call.op._schema.returns:
+            if declared.alias_info is None:
+                returns.append(next(remaining))
+            else:
+                returns.append(_argument_return(self.call, declared))
+        return returns
+
+
+class _Placement:
+    """Collects the program's results in order, with what C++ is to do with each."""
+
+    def __init__(self, bases: Bases) -> None:
+        self.bases = bases
+        self.values: list[Value] = []
+        self.results: list[tuple[Any, ...]] = []
+
+    def fresh(self, value: Any, meta: Any) -> tuple[Any, ...]:
+        if isinstance(value, Value):
+            return self._new(value, meta)
+        if isinstance(value, (list, tuple)):
+            return ("list", [self.fresh(v, m) for v, m in zip(value, meta, strict=True)])
+        return ("none",) if meta is None else ("value", meta)
+
+    def writes(self) -> dict[tuple[Any, ...], int]:
+        """Adds the new buffer of each written base; says which result may take whose buffer."""
+        donated = {}
+        for index, value in self.bases.updated():
+            donated["base", index] = len(self.values)
+            self._add(value, ("write", index, value.dtype, value.shape))
+        return donated
+
+    def checks(self, checks: Sequence[Any]) -> None:
+        if checks:
+            flat = [
+                hlo.reshape(hlo.convert(v, torch.int64), (1,))
+                for c in checks
+                for v in (c.failed, c.value)
+            ]
+            self._add(hlo.concat(flat, 0), ("check",))
+
+    def _new(self, value: Value, meta: torch.Tensor) -> tuple[Any, ...]:
+        strides = tuple(meta.stride())
+        buffer = recipe.to_memory(value, strides)
+        self._add(buffer, ("new", value.dtype, value.shape, strides, buffer.shape))
+        return ("result", len(self.values) - 1)
+
+    def _add(self, value: Value, result: tuple[Any, ...]) -> None:
+        self.values.append(value)
+        self.results.append(result)
+
+
+def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:
+    """Each written tensor with its new value; lists are flattened, absent tensors left out."""
+    if isinstance(targets, TensorSpec):
+        return [(targets, results)]
+    if not isinstance(targets, list):
+        return []
+    return [pair for t, r in zip(targets, results, strict=True) for pair in _pairs(t, r)]
+
+
+def _refuse_repeated_targets(written: list[Any]) -> None:
+    seen = set()
+    for spec, _ in _pairs(written, written):
+        place = (spec.base, spec.offset, spec.sizes, spec.strides)
+        if place in seen:
+            raise NoProgram("it writes to one tensor twice")
+        seen.add(place)
+
+
+def _has_mixed_dtypes(call: Call) -> bool:
+    """Whether PyTorch might refuse to combine the dtypes: few meta kernels look at them.
+
+    Large calls are left to the op's rule, for the second look costs a run on the host.
+    """
+    tensors = list(call.tensors())
+    small = sum(math.prod(t.sizes) for t in tensors) <= _SECOND_LOOK_LIMIT
+    return small and len({t.dtype for t in tensors}) > 1
+
+
+def _misfits(spec: TensorSpec, result: torch.Tensor) -> bool:
+    return tuple(result.shape) != tuple(spec.sizes)
+
+
+def _is_doubtful(spec: TensorSpec, result: torch.Tensor, call: Call) -> bool:
+    """Whether PyTorch might refuse the write; most calls need no second look."""
+    if result.dtype != spec.dtype or _overlaps_itself(spec):
+        return True
+    if _misfits(spec, result):
+        return not call.is_out(spec)
+    others = [t for t in call.tensors() if t.base == spec.base and t.index != spec.index]
+    return any(
+        (t.offset, t.sizes, t.strides) != (spec.offset, spec.sizes, spec.strides) for t in others
+    )
+
+
+def _overlaps_itself(spec: TensorSpec) -> bool:
+    extents = sorted((st, n) for st, n in zip(spec.strides, spec.sizes, strict=True) if n > 1)
+    reach = 0
+    for stride, size in extents:
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def _argument_return(call: Call, declared: torch.Argument) -> tuple[Any, ...]:
+    assert declared.alias_info is not None
+    aliases = declared.alias_info.before_set
+    for argument, value in zip(call.op._schema.arguments, call.args, strict=True):
+        if argument.alias_info is None or not isinstance(value, (TensorSpec, list)):
+            continue
+        if argument.alias_info.before_set & aliases:
+            if isinstance(value, list):
+                return ("list", [("arg", v.index) for v in value])
+            return ("arg", value.index)
+    raise LoweringError(f"{call.op} returns an alias of no tensor argument")
+
+
+def _as_list(got: Any, count: int) -> list[Any]:
+    if count == 1:
+        return [got]
+    return list(got) if got is not None else []
+
+
+def _split(op: torch._ops.OpOverload, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    positional: list[Any] = []
+    keyword: dict[str, Any] = {}
+    for declared, value in zip(op._schema.arguments, values, strict=True):
+        if declared.kwarg_only:
+            keyword[declared.name] = value
+        else:
+            positional.append(value)
+    return positional, keyword
+
+
+def _tensor_inputs(op: torch._ops.OpOverload, arguments: list[Any]) -> list[Any]:
+    """The arguments that are inputs of a traced graph, in its order."""
+    inputs: list[Any] = []
+    for declared, argument in zip(op._schema.arguments, arguments, strict=True):
+        if "Tensor" not in str(declared.type):
+            continue
+        members = argument if isinstance(argument, list) else [argument]
+        inputs += [m for m in members if isinstance(m, (TensorSpec, NumberSpec, NumberListSpec))]
+    return inputs

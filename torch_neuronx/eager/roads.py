@@ -1,0 +1,78 @@
+"""Which road an op takes, and which of its numbers are inputs of its program.
+
+Called by C++ once per op, by the coverage page, and by `miss`. The answer depends on the op alone;
+a single call may still leave its road (an unusual argument, an op that its decomposition needs).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from torch_neuronx.eager.functional import form_of
+from torch_neuronx.lowering import registry
+
+_DATA_DEPENDENT = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+
+
+@dataclass(frozen=True)
+class Description:
+    """road: "rule" | "decomposition" | "composite" | "host"; `reason` says why for host."""
+
+    road: str
+    runtime: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@functools.cache
+def describe(op: OpOverload) -> Description:
+    if any(r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns):
+        return _without_rule(op, "it returns a view, which is the dispatcher's own business")
+    target = functional_target(op)
+    reason = registry.host_reason(op) or (target and registry.host_reason(target))
+    if reason:
+        return Description("host", reason=reason)
+    rule = registry.rule(target) if target is not None else None
+    if rule is not None:
+        return Description("rule", tuple(n for n in rule.runtime if n in _names(op)))
+    if any(tag in op.tags for tag in _DATA_DEPENDENT):
+        return Description("host", reason="the shape of its result depends on the data")
+    if target is not None and target in decompositions():
+        return Description("decomposition")
+    return _without_rule(op, "it has neither a lowering rule nor a decomposition")
+
+
+def _without_rule(op: OpOverload, reason: str) -> Description:
+    if has_composite_kernel(op):
+        return Description("composite")
+    return Description("host", reason=reason)
+
+
+def functional_target(op: OpOverload) -> OpOverload | None:
+    """The op whose rule computes `op`: its functional form."""
+    form = form_of(op)
+    return None if form is None else form.op
+
+
+@functools.cache
+def decompositions() -> dict[OpOverload, Callable[..., Any]]:
+    """PyTorch's own decompositions, of the ops that have no rule."""
+    from torch._decomp import core_aten_decompositions, decomposition_table
+
+    ruled = registry.rules()
+    table = {**decomposition_table, **core_aten_decompositions()}
+    return {op: fn for op, fn in table.items() if op not in ruled}
+
+
+def has_composite_kernel(op: OpOverload) -> bool:
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(op.name(), "CompositeExplicitAutograd")
+
+
+def _names(op: OpOverload) -> set[str]:
+    return {a.name for a in op._schema.arguments}

@@ -1,0 +1,84 @@
+"""Rules for evenly spaced numbers: arange, range, linspace, logspace.
+
+The count of elements is the output's shape; start, end and step are values, so where PyTorch's count does
+not depend on them they are run-time.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.cast import compute_dtype
+from torch_neuronx.lowering.elementwise import rounded, rule_for
+
+aten = torch.ops.aten
+
+
+def _steps(out, start, step, dtype):
+    """start + i * step, in `dtype`."""
+    index = hlo.convert(hlo.iota(out.shape, 0, torch.int64), dtype)
+    return hlo.convert(index * hlo.number(step, dtype) + hlo.number(start, dtype), out.dtype)
+
+
+def _accumulate_dtype(dtype):
+    """What ATen's range kernels compute in: double for floats, int64 for integers."""
+    return torch.float64 if dtype.is_floating_point else torch.int64
+
+
+@rule_for(aten.arange.default, static=("end",))
+def arange(out, end, *, dtype=None):
+    return _steps(out, 0, 1, _accumulate_dtype(out.dtype))
+
+
+@rule_for(aten.arange.start, static=("start", "end"))
+def arange_start(out, start, end, *, dtype=None):
+    return _steps(out, start, 1, _accumulate_dtype(out.dtype))
+
+
+@rule_for(aten.arange.start_step, aten.range.step, static=("start", "end", "step"))
+def arange_step(out, start, end, step=1, *, dtype=None):
+    return _steps(out, start, step, _accumulate_dtype(out.dtype))
+
+
+def _spaced(out, start, end, steps):
+    """Computed from the nearer end, as ATen's linspace kernel, so that both ends are exact.
+
+    Both ends are cast to the result's dtype first; integers go on in float64.
+    """
+    exact = not (out.dtype.is_floating_point or out.dtype.is_complex)
+    dtype = torch.float64 if exact else compute_dtype(out.dtype)
+    start, end = (_cast(x, out.dtype, dtype) for x in (start, end))
+    index = hlo.convert(hlo.iota(out.shape, 0, torch.int64), dtype)
+    step = (end - start) / max(steps - 1, 1)
+    from_end = end - ((steps - 1) - index) * step
+    first_half = hlo.iota(out.shape, 0, torch.int64) < max(steps // 2, 1)
+    return hlo.select(first_half, start + index * step, from_end)
+
+
+def _cast(x, dtype, wide):
+    """The number x rounded to `dtype`, held in `wide`."""
+    if dtype in (torch.bfloat16, torch.float16):
+        return rounded(hlo.number(x, wide), dtype)
+    return hlo.convert(hlo.number(x, dtype), wide)
+
+
+@rule_for(
+    aten.linspace.default,
+    aten.linspace.Tensor_Tensor,
+    aten.linspace.Tensor_Scalar,
+    aten.linspace.Scalar_Tensor,
+)
+def linspace(out, start, end, steps, *, dtype=None):
+    return hlo.convert(_spaced(out, start, end, steps), out.dtype)
+
+
+@rule_for(
+    aten.logspace.default,
+    aten.logspace.Tensor_Tensor,
+    aten.logspace.Tensor_Scalar,
+    aten.logspace.Scalar_Tensor,
+)
+def logspace(out, start, end, steps, base=10.0, *, dtype=None):
+    exponent = _spaced(out, start, end, steps)
+    return hlo.convert(hlo.pow(hlo.number(base, exponent.dtype), exponent), out.dtype)

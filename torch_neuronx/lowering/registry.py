@@ -1,0 +1,139 @@
+"""The one table of rules: which function lowers which ATen op.
+
+A rule is `rule(out, *args, **kwargs)`: `out` is the `Meta` of the result (a tuple of them for
+several results), then come the schema's arguments, keyword-only ones by keyword. Tensor arguments
+are `Value`s; run-time numbers are 0-d `Value`s with `is_number`, or plain Python numbers. All
+arguments of the schema are passed, except generators and those in `DROPPED`, which concern
+placement only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from torch_neuronx.lowering.value import LoweringError
+
+DROPPED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one op is lowered. `runtime` names the number arguments that are program inputs."""
+
+    op: OpOverload
+    function: Callable[..., Any]
+    runtime: tuple[str, ...]
+    passed: tuple[tuple[str, bool, bool, Any], ...]  # (name, keyword-only, has default, default)
+
+
+_rules: dict[OpOverload, Rule] = {}
+_host: dict[OpOverload, str] = {}
+_inference: dict[OpOverload, Callable[..., Any]] = {}
+_load_lock = threading.RLock()
+_loaded = False
+
+
+def lowers(
+    *ops: OpOverload, runtime: Iterable[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function is the rule of each of `ops`."""
+    names = tuple(runtime)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for op in ops:
+            _add(op, function, names)
+        return function
+
+    return register
+
+
+def infers(*ops: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function, called as `ops` are but on fake CPU tensors, gives their results.
+
+    For ops whose meta kernel PyTorch lacks or whose meta kernel differs from its CPU kernel.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for op in ops:
+            _inference[op] = function
+        return function
+
+    return register
+
+
+def inference(op: OpOverload) -> Callable[..., Any]:
+    """What to run on fake tensors for the metadata of `op`'s results: mostly `op` itself."""
+    load()
+    return _inference.get(op, op)
+
+
+def runs_on_host(*ops: OpOverload, reason: str) -> None:
+    """Declares that `ops` have no sensible program: the reason is shown to the user."""
+    for op in ops:
+        if op in _rules or op in _host:
+            raise LoweringError(f"{op} has two declarations")
+        _host[op] = reason
+
+
+def rule(op: OpOverload) -> Rule | None:
+    load()
+    return _rules.get(op)
+
+
+def host_reason(op: OpOverload) -> str | None:
+    load()
+    return _host.get(op)
+
+
+def rules() -> dict[OpOverload, Rule]:
+    """A copy of the table, for the coverage page and the decomposition table."""
+    load()
+    return dict(_rules)
+
+
+def load() -> None:
+    """Imports every rule file once."""
+    global _loaded
+    if _loaded:
+        return
+    with _load_lock:
+        if not _loaded:
+            package = importlib.import_module("torch_neuronx.lowering")
+            for found in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{package.__name__}.{found.name}")
+            _loaded = True
+
+
+def _add(op: OpOverload, function: Callable[..., Any], runtime: tuple[str, ...]) -> None:
+    if not isinstance(op, OpOverload):
+        raise LoweringError(f"{op} is not an overload: name one, such as {op}.default")
+    if op in _rules or op in _host:
+        raise LoweringError(f"{op} has two declarations")
+    names = {argument.name for argument in op._schema.arguments}
+    unknown = [name for name in runtime if name not in names]
+    if unknown:
+        raise LoweringError(f"{op} has no argument {unknown[0]!r} to be a run-time number")
+    _rules[op] = Rule(op, function, runtime, _passed(op))
+
+
+def _passed(op: OpOverload) -> tuple[tuple[str, bool, bool, Any], ...]:
+    return tuple(
+        (a.name, a.kwarg_only, a.has_default_value(), a.default_value)
+        for a in op._schema.arguments
+        if not is_dropped(a)
+    )
+
+
+def is_dropped(argument: torch.Argument) -> bool:
+    """Whether an argument concerns placement or a generator, not the value computed."""
+    if "Generator" in str(argument.type):
+        return True
+    return argument.kwarg_only and argument.name in DROPPED

@@ -1,0 +1,89 @@
+"""Axes resampled by fixed taps: the one form of adaptive pooling, interpolation and their gradients.
+
+A `Taps` says of each output position along one axis which input positions it reads and with what weight.
+It is made of numpy arrays from shapes alone, so it is a constant of the program; its transpose is again a
+`Taps`, which is how the gradient rules get theirs. Pooling and upsampling rules call `resample`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.addressing import take
+
+
+@dataclass(frozen=True)
+class Taps:
+    """index, weight and valid are [outputs, taps]; entries that are not valid pad a short row."""
+
+    index: np.ndarray
+    weight: np.ndarray
+    valid: np.ndarray
+    size: int
+
+    @staticmethod
+    def of(index: np.ndarray, weight: np.ndarray, size: int) -> Taps:
+        return Taps(index, weight, np.ones(index.shape, bool), size)
+
+    @staticmethod
+    def windows(starts: np.ndarray, ends: np.ndarray, size: int) -> Taps:
+        """Each output reads the run [start, end) of the input with weight one."""
+        offsets = np.arange(max(1, int((ends - starts).max(initial=1))))
+        index = starts[:, None] + offsets
+        valid = index < ends[:, None]
+        return Taps(np.where(valid, index, starts[:, None]), valid.astype(np.float64), valid, size)
+
+    def transposed(self) -> Taps:
+        """The taps of the gradient: for each input position, the outputs that read it."""
+        outputs, slots = np.nonzero(self.valid)
+        inputs = self.index[outputs, slots]
+        order = np.argsort(inputs, kind="stable")
+        counts = np.bincount(inputs, minlength=self.size)
+        width = max(1, int(counts.max(initial=1)))
+        rank = np.arange(len(inputs)) - np.repeat(np.cumsum(counts) - counts, counts)
+        index = np.zeros((self.size, width), np.int64)
+        weight = np.zeros((self.size, width), self.weight.dtype)
+        valid = np.zeros((self.size, width), bool)
+        where = (inputs[order], rank)
+        index[where] = outputs[order]
+        weight[where] = self.weight[outputs, slots][order]
+        valid[where] = True
+        return Taps(index, weight, valid, len(self.index))
+
+
+def resample(x, axis: int, taps: Taps):
+    """The weighted sum of `taps` along `axis`; x is in the dtype to accumulate in."""
+    if _is_identity(taps):
+        return x
+    read = read_taps(x, axis, taps)
+    if _is_selection(taps):
+        return hlo.reshape(read, read.shape[: axis + 1] + read.shape[axis + 2 :])
+    if not np.all(taps.weight == 1):
+        read = read * along(taps.weight, axis, read, x.dtype)
+    if not taps.valid.all():
+        read = hlo.select(along(taps.valid, axis, read, torch.bool), read, 0)
+    return hlo.reduce(read, [axis + 1], "add")
+
+
+def read_taps(x, axis: int, taps: Taps):
+    """x with `axis` replaced by two: outputs and taps. What is not valid is some other element."""
+    return take(x, axis, hlo.constant(taps.index.astype(np.int32)))
+
+
+def _is_selection(taps: Taps) -> bool:
+    """Whether every output is one input element, unweighted."""
+    return taps.index.shape[1] == 1 and bool(np.all(taps.weight == 1) and taps.valid.all())
+
+
+def _is_identity(taps: Taps) -> bool:
+    return _is_selection(taps) and np.array_equal(taps.index[:, 0], np.arange(taps.size))
+
+
+def along(table: np.ndarray, axis: int, like, dtype):
+    """The [outputs, taps] table broadcast to `like`, at its axes `axis` and `axis + 1`."""
+    value = hlo.convert(hlo.constant(table), dtype)
+    return hlo.broadcast_in_dim(value, like.shape, [axis, axis + 1])

@@ -1,0 +1,139 @@
+"""What was compiled and why, and why ops ran on the host: the record behind explain().
+
+Recording costs an append; text is made only when somebody asks. cache.py records programs,
+eager/fallback.py the reasons of fallbacks. How often each op ran is counted by the C++ dispatcher,
+and read in eager/fallback.py.
+"""
+
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torch_neuronx.runtime.signature import describe
+
+_LIMIT = 65536  # events kept; the counters never forget
+
+TIERS = ("memory", "disk", "compiled")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One program that a call needed and the table in memory did not have."""
+
+    op: str
+    tier: str  # memory: alive in this process; disk: loaded; compiled: made now
+    seconds: float
+    size: int  # bytes of the executable, 0 where the plugin does not say
+    call: Any  # torch_neuronx.eager.call.Call, None for a graph
+
+
+_lock = threading.Lock()
+_events: deque[Event] = deque(maxlen=_LIMIT)
+_requests: Counter[str] = Counter()
+_fallback_reasons: dict[str, str] = {}
+
+
+def record(op: str, tier: str, seconds: float, size: int, call: Any = None) -> None:
+    with _lock:
+        _events.append(Event(op, tier, seconds, size, call))
+        _requests[tier] += 1
+
+
+def requests() -> dict[str, int]:
+    """How many programs each tier has answered for since start."""
+    with _lock:
+        return {tier: _requests[tier] for tier in TIERS}
+
+
+def record_fallback(op: str, reason: str) -> bool:
+    """Notes why `op` runs on the host; True the first time."""
+    with _lock:
+        first = op not in _fallback_reasons
+        _fallback_reasons[op] = reason
+    return first
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of explain()."""
+
+    op: str
+    why: str
+    seconds: float
+    size: int
+    tier: str
+
+
+class Explanation:
+    """Every program since start, in order, and the ops that ran on the host.
+
+    Prints as a table; `to_json()` gives the same as JSON text.
+    """
+
+    def __init__(self, events: Iterable[Event], fallbacks: dict[str, str]) -> None:
+        self.rows = _explain(events)
+        self.fallbacks = fallbacks
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {"programs": [vars(row) for row in self.rows], "fallbacks": self.fallbacks}, indent=1
+        )
+
+    def __str__(self) -> str:
+        counts = Counter(row.tier for row in self.rows)
+        total = ", ".join(f"{counts[tier]} {tier}" for tier in TIERS)
+        lines = [f"{len(self.rows)} programs ({total})"]
+        if self.rows:
+            lines += _table(self.rows)
+        lines += [f"on the host: {op}: {reason}" for op, reason in self.fallbacks.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain() -> Explanation:
+    """Every compile since start: what asked for it, why, how long it took, from which tier."""
+    with _lock:
+        return Explanation(tuple(_events), dict(_fallback_reasons))
+
+
+def _explain(events: Iterable[Event]) -> list[Row]:
+    known: dict[str, list[dict[str, str]]] = {}
+    rows = []
+    for event in events:
+        parts = describe(event.call)
+        why = _cause(parts, known.setdefault(event.op, []))
+        known[event.op].append(parts)
+        rows.append(Row(event.op, why, event.seconds, event.size, event.tier))
+    return rows
+
+
+def _differences(new: dict[str, str], old: dict[str, str]) -> list[str]:
+    return [name for name in {**old, **new} if new.get(name) != old.get(name)]
+
+
+def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
+    """What differs from the most similar earlier key of the same op."""
+    if not known:
+        return "first program of this op"
+    # The latest among the nearest: in a loop that is the call that a reader has in mind.
+    nearest = min(reversed(known), key=lambda old: len(_differences(parts, old)))
+    changed = _differences(parts, nearest)
+    if not changed:
+        return "the same key: forgotten in memory since"
+    return "; ".join(
+        f"{name}: {nearest.get(name, 'absent')} -> {parts.get(name, 'absent')}" for name in changed
+    )
+
+
+def _table(rows: list[Row]) -> list[str]:
+    cells = [("op", "tier", "ms", "KiB", "why")]
+    cells += [
+        (row.op, row.tier, f"{row.seconds * 1e3:.1f}", f"{row.size / 1024:.0f}", row.why)
+        for row in rows
+    ]
+    op, tier, ms, size = (max(len(line[i]) for line in cells) for i in range(4))
+    return [f"{c[0]:<{op}}  {c[1]:<{tier}}  {c[2]:>{ms}}  {c[3]:>{size}}  {c[4]}" for c in cells]
