@@ -148,7 +148,7 @@ def plot(losses: list[float], path: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    defaults = {"device": "neuron", "steps": 400, "batch": 8, "lr": 1e-3, "dropout": 0.1}
+    defaults = {"device": "neuron", "steps": 500, "batch": 8, "lr": 1e-3, "dropout": 0.1}
     defaults |= {"seed": 0, "sample": 300, "plot": "train_gpt.png"}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default {value}")

@@ -132,12 +132,26 @@ def write(draw, pool):
 
 def copy(draw, pool):
     target, source = pick(draw, pool), pick(draw, pool)
-    pool.apply(lambda t, s: discard(t.copy_(s)), target, source)
+    pool.apply(lambda t, s: discard(read_first(torch.Tensor.copy_, t, s)), target, source)
 
 
 def add_tensor(draw, pool):
     target, source = pick(draw, pool), pick(draw, pool)
-    pool.apply(lambda t, s: discard(t.add_(s)), target, source)
+    pool.apply(lambda t, s: discard(read_first(torch.Tensor.add_, t, s)), target, source)
+
+
+def read_first(write, target, source):
+    """``write(target, source)``, with all reads before all writes on the CPU as well.
+
+    Where the two overlap in a way that PyTorch does not refuse, its CPU kernels read what
+    they have just written, in an order that is not defined; the device never does.
+    """
+    if target.device.type != "cpu":
+        return write(target, source)
+    before = target.clone()
+    value = source.clone()
+    write(target, source)  # for its errors
+    return target.copy_(write(before, value))
 
 
 def set_storage(draw, pool):

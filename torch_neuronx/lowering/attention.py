@@ -38,7 +38,7 @@ def attention(
         seed, offset = saved_state(state)
         p = _dropped(p, state, dropout_p)
     y = hlo.reshape(hlo.convert(_weighted(p, v), out[0].dtype), out[0].shape)
-    lse = hlo.reshape(lse, out[1].shape)
+    lse = hlo.convert(hlo.reshape(lse, out[1].shape), out[1].dtype)
     return y, lse, None, None, q.shape[2], k.shape[2], seed, offset, None
 
 
@@ -173,8 +173,7 @@ def _gradients(grad, q, k, v, result, lse, bias, dropout_p, state, causal, scale
     """Gradients of q, k, v and the bias, in the compute dtype."""
     scale = _scale(scale, q)
     scores = _scores(q, k, _bias(bias, q, k), causal, scale)
-    lse = hlo.reshape(hlo.convert(lse, scores.dtype), [*lse.shape, 1])
-    p = hlo.select(lse == -math.inf, 0.0, hlo.exp(scores - lse))
+    p = _probabilities(scores, lse)
     dropped = p if state is None else _dropped(p, state, dropout_p)
     grad_folded = _folded(grad, v.shape[1])
     dv = batched_product(_folded(hlo.convert(dropped, grad.dtype), v.shape[1]), grad_folded, (2, 2))
@@ -189,6 +188,14 @@ def _gradients(grad, q, k, v, result, lse, bias, dropout_p, state, causal, scale
     factor = number(scale, dq)
     dbias = None if bias is None else _summed_to(dscores, bias.shape)
     return dq * factor, dk * number(scale, dk), dv, dbias
+
+
+def _probabilities(scores, lse):
+    """The softmax rebuilt from its logsumexp, unless that was saved in less precision (float64)."""
+    if lse.dtype != scores.dtype:
+        return softmax_and_lse(scores)[0]
+    lse = hlo.reshape(lse, [*lse.shape, 1])
+    return hlo.select(lse == -math.inf, 0.0, hlo.exp(scores - lse))
 
 
 def _summed_to(x, shape):

@@ -6,8 +6,6 @@ binomial, dirichlet) have no program of fixed length and run on the host.
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from torch_neuronx.lowering import hlo
@@ -15,7 +13,7 @@ from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.prefix import prefix_sum
-from torch_neuronx.lowering.random import gaussian, open_unit, unit
+from torch_neuronx.lowering.random import full_turn, gaussian, open_unit, unit
 from torch_neuronx.lowering.registry import lowers, runs_on_host
 from torch_neuronx.lowering.searching import lower_or_upper_bound
 from torch_neuronx.lowering.sorting import top
@@ -66,10 +64,12 @@ def _geometric(out, x, p):
 
 @lowers(aten.cauchy.default, runtime=("median", "sigma"))
 def _cauchy(out, x, median=0.0, sigma=1.0):
+    """tan(pi (u - 1/2)) = -cos(pi u) / sin(pi u)."""
     wide = compute_dtype(out.dtype)
     median, sigma = parameter(median, wide), parameter(sigma, wide)
     check(sigma <= 0.0, "RuntimeError", "cauchy_ expects sigma > 0.0")
-    slope = hlo.tan((open_unit(out.shape, wide) - 0.5) * math.pi)
+    cosine, sine = full_turn(hlo.min(open_unit(out.shape, wide), 1 - torch.finfo(wide).eps) * 0.5)
+    slope = -cosine / sine
     return hlo.convert(slope * sigma + median, out.dtype)
 
 

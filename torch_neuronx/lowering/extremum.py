@@ -87,34 +87,33 @@ def aminmax(out, x, dim=None, keepdim=False):
 # ---- median ------------------------------------------------------------------------------------------
 
 
-def _sorted_with_index(x: Value, dim: int) -> tuple[Value, Value]:
-    """x ascending along `dim`, NaN last, and where each element came from."""
-
-    def before(a, b, *_):
-        return (a < b) | (is_nan(b) & (a == a)) if x.dtype.is_floating_point else a < b
-
-    return tuple(hlo.sort([x, positions(x.shape, dim)], dim, before))
+def _ascending(x: Value, dim: int) -> Value:
+    """x sorted along `dim`, NaN last whatever its sign."""
+    if x.dtype.is_floating_point:
+        x = where(is_nan(x), float("nan"), x)
+    (ordered,) = hlo.sort([x], dim, lambda a, b: hlo.compare(a, b, "LT", total_order=True), False)
+    return ordered
 
 
 def middle(x: Value, dim: int, ignore_nan: bool) -> tuple[Value, Value]:
-    """The lower median along `dim` (kept as size 1) and its index; a NaN wins unless ignored."""
-    ordered, origin = _sorted_with_index(x, dim)
-    place, size = positions(x.shape, dim), x.shape[dim]
-    nans = hlo.reduce(hlo.convert(is_nan(x), origin.dtype), [dim], "add", keepdim=True)
+    """The lower median along `dim` (kept as size 1) and the first index that has it.
+
+    A NaN wins unless ignored; of nothing but NaN the median is NaN.
+    """
+    size, place = x.shape[dim], positions(x.shape, dim)
+    nans = hlo.reduce(hlo.convert(is_nan(x), place.dtype), [dim], "add", keepdim=True)
     live = size - nans
     rank = (live - 1) / 2 if ignore_nan else hlo.full(live.shape, (size - 1) // 2, live.dtype)
     bad = live == 0 if ignore_nan else nans > 0
-    value = _picked(ordered, place == rank, dim)
-    index = _picked(origin, place == where(bad, live, rank), dim)
+    lowest = hlo.full(x.shape, identity("max", x.dtype), x.dtype)
+    picked = hlo.select(place == rank, _ascending(x, dim), lowest)
+    value = hlo.reduce(picked, [dim], "max", keepdim=True)
+    hit = x == value
     if x.dtype.is_floating_point:
         value = where(bad, float("nan"), value)
+        hit = hlo.select(bad, is_nan(x), hit)
+    index = hlo.reduce(hlo.select(hit, place, size), [dim], "min", keepdim=True)
     return value, hlo.convert(index, torch.int64)
-
-
-def _picked(x: Value, hit: Value, dim: int) -> Value:
-    """The one element per line where `hit` is true."""
-    lowest = hlo.full(x.shape, identity("max", x.dtype), x.dtype)
-    return hlo.reduce(hlo.select(hit, x, lowest), [dim], "max", keepdim=True)
 
 
 def _median(ignore_nan):

@@ -80,33 +80,33 @@ def _max_unpool2d(x, indices, output_size):
     return result.contiguous(memory_format=torch._prims_common.suggest_memory_format(x))
 
 
-@infers(aten.convolution_overrideable.default)
+@infers(aten.convolution_overrideable.default, without_cpu_kernel=True)
 def _convolution(*args):
     return aten.convolution.default(*args)
 
 
-@infers(aten.convolution_backward_overrideable.default)
+@infers(aten.convolution_backward_overrideable.default, without_cpu_kernel=True)
 def _convolution_backward(grad, x, weight, *args):
     return aten.convolution_backward.default(grad, x, weight, [grad.shape[1]], *args)
 
 
-@infers(aten._thnn_fused_lstm_cell.default)
+@infers(aten._thnn_fused_lstm_cell.default, without_cpu_kernel=True)
 def _lstm_cell(input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None):
     return torch.empty_like(cx), torch.empty_like(cx), input_gates.new_empty(input_gates.shape)
 
 
-@infers(aten._thnn_fused_lstm_cell_backward_impl.default)
+@infers(aten._thnn_fused_lstm_cell_backward_impl.default, without_cpu_kernel=True)
 def _lstm_cell_backward(grad_hy, grad_cy, cx, cy, workspace, has_bias):
     bias = workspace.new_empty(workspace.shape[1]) if has_bias else None
     return workspace.new_empty(workspace.shape), torch.empty_like(cx), bias
 
 
-@infers(aten._thnn_fused_gru_cell.default)
+@infers(aten._thnn_fused_gru_cell.default, without_cpu_kernel=True)
 def _gru_cell(input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None):
     return torch.empty_like(hx), hx.new_empty(hx.shape[0], 5 * hx.shape[1])
 
 
-@infers(aten._thnn_fused_gru_cell_backward.default)
+@infers(aten._thnn_fused_gru_cell_backward.default, without_cpu_kernel=True)
 def _gru_cell_backward(grad_hy, workspace, has_bias):
     batch, hidden = grad_hy.shape
     gates = [workspace.new_empty(batch, 3 * hidden) for _ in range(2)]
@@ -144,7 +144,7 @@ _row_loss_is_scalar(aten.multi_margin_loss.default)
 _row_loss_is_scalar(aten.multilabel_margin_loss_forward.default)
 
 
-@infers(aten._scaled_dot_product_fused_attention_overrideable_backward.default)
+@infers(aten._scaled_dot_product_fused_attention_overrideable_backward.default, without_cpu_kernel=True)
 def _attention_backward(grad, query, key, value, attn_bias, mask, *args, **kwargs):
     """The schema takes no None for the sequence lengths that the forward leaves out."""
     inputs = (query, key, value, attn_bias)
@@ -152,3 +152,13 @@ def _attention_backward(grad, query, key, value, attn_bias, mask, *args, **kwarg
         torch.empty_like(x) if x is not None and wanted else None
         for x, wanted in zip(inputs, mask, strict=True)
     )
+
+
+@infers(aten._scaled_dot_product_fused_attention_overrideable.default, without_cpu_kernel=True)
+def _attention(*args, **kwargs):
+    return aten._scaled_dot_product_fused_attention_overrideable.default(*args, **kwargs)
+
+
+@infers(aten._fused_rms_norm_backward.default, without_cpu_kernel=True)
+def _rms_norm_backward(*args):
+    return aten._fused_rms_norm_backward.default(*args)

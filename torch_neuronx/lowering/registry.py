@@ -37,6 +37,7 @@ class Rule:
 _rules: dict[OpOverload, Rule] = {}
 _host: dict[OpOverload, str] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
+_without_cpu_kernel: set[OpOverload] = set()
 _load_lock = threading.RLock()
 _loaded = False
 
@@ -55,15 +56,20 @@ def lowers(
     return register
 
 
-def infers(*ops: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def infers(
+    *ops: OpOverload, without_cpu_kernel: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: the function, called as `ops` are but on fake CPU tensors, gives their results.
 
     For ops whose meta kernel PyTorch lacks or whose meta kernel differs from its CPU kernel.
+    `without_cpu_kernel`: the ops exist for accelerators only, so CPU errors say nothing of them.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops:
             _inference[op] = function
+            if without_cpu_kernel:
+                _without_cpu_kernel.add(op)
         return function
 
     return register
@@ -73,6 +79,11 @@ def inference(op: OpOverload) -> Callable[..., Any]:
     """What to run on fake tensors for the metadata of `op`'s results: mostly `op` itself."""
     load()
     return _inference.get(op, op)
+
+
+def has_cpu_kernel(op: OpOverload) -> bool:
+    load()
+    return op not in _without_cpu_kernel
 
 
 def runs_on_host(*ops: OpOverload, reason: str) -> None:

@@ -1,7 +1,8 @@
 """Rules for running reductions: cumsum, cumprod, cummax, cummin, logcumsumexp.
 
-All are one associative scan over blocks: within a block of BLOCK elements by doubling steps, then over
-the blocks' last elements the same way, so the work is O(n log BLOCK) and the depth O(log n).
+All are one associative scan. A short dimension doubles its reach step by step. A long one is cut into
+about sqrt(n) blocks, which a loop scans side by side; the blocks' ends are scanned in turn and carried
+in. The work is O(n), the number of steps O(sqrt(n)).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
-BLOCK = 32
+# Up to SHORT elements: by doubling. Up to LONG, or where WIDE others go with each: one loop, no blocks.
+SHORT, LONG, WIDE = 16, 64, 4096
 
 # combine(earlier, later) on tuples of Values; the scan never changes the order of its operands.
 Combine = Callable[[Sequence[Value], Sequence[Value]], Sequence[Value]]
@@ -29,18 +31,20 @@ Combine = Callable[[Sequence[Value], Sequence[Value]], Sequence[Value]]
 def scan(xs: Sequence[Value], dim: int, combine: Combine, neutral: Sequence) -> list[Value]:
     """The inclusive scan of the tuple `xs` along `dim`; `neutral` are numbers combine leaves alone."""
     size = xs[0].shape[dim]
-    if size <= BLOCK:
+    if size <= SHORT:
         return _doubling(xs, dim, combine, neutral)
-    blocks = -(-size // BLOCK)
-    split = [_split(x, dim, blocks, n) for x, n in zip(xs, neutral, strict=True)]
-    inner = _doubling(split, dim + 1, combine, neutral)
-    ends = [hlo.slice_dim(x, dim + 1, BLOCK - 1, BLOCK) for x in inner]
+    if size <= LONG or xs[0].numel // size >= WIDE:
+        return _loop(xs, dim, combine, neutral)
+    block = math.isqrt(size - 1) + 1
+    split = [_split(x, dim, block, n) for x, n in zip(xs, neutral, strict=True)]
+    inner = _loop(split, dim + 1, combine, neutral)
+    ends = [_last(x, dim + 1) for x in inner]
     before = [
-        _delayed(x, dim, 1, n)
+        hlo.expand_dims(_delayed(x, dim, 1, n), dim + 1)
         for x, n in zip(scan(ends, dim, combine, neutral), neutral, strict=True)
     ]
-    joined = combine([hlo.broadcast_to(b, x.shape) for b, x in zip(before, inner, strict=True)], inner)
-    return [_joined(x, dim, size) for x in joined]
+    before = [hlo.broadcast_to(b, x.shape) for b, x in zip(before, inner, strict=True)]
+    return [_joined(x, dim, size) for x in combine(before, inner)]
 
 
 def _doubling(xs, dim, combine, neutral):
@@ -52,6 +56,28 @@ def _doubling(xs, dim, combine, neutral):
     return list(xs)
 
 
+def _loop(xs, dim, combine, neutral):
+    """One step per element of `dim`, all other elements at once."""
+    count, size = len(xs), xs[0].shape[dim]
+    front = [dim] + [d for d in range(xs[0].ndim) if d != dim]
+    rows = [hlo.transpose(x, front) for x in xs]
+    zeros = [hlo.number(0, torch.int32)] * (rows[0].ndim - 1)
+    inits = [hlo.full((1,) + x.shape[1:], n, x.dtype) for x, n in zip(rows, neutral, strict=True)]
+    empty = [hlo.full(x.shape, 0, x.dtype) for x in rows]
+
+    def step(i, *state):
+        at = [i, *zeros]
+        row = [hlo.dynamic_slice(x, at, (1,) + x.shape[1:]) for x in rows]
+        carry = list(combine(state[:count], row))
+        outs = zip(state[count:], carry, strict=True)
+        return [i + 1, *carry, *(hlo.dynamic_update_slice(o, c, at) for o, c in outs)]
+
+    start = [hlo.number(0, torch.int32), *inits, *empty]
+    final = hlo.while_(start, lambda i, *_: i < size, step)
+    back = [front.index(d) for d in range(len(front))]
+    return [hlo.transpose(x, back) for x in final[1 + count :]]
+
+
 def _delayed(x: Value, dim: int, by: int, neutral) -> Value:
     """x moved `by` places towards the end of `dim`, `neutral` moving in."""
     low, high = [0] * x.ndim, [0] * x.ndim
@@ -59,11 +85,19 @@ def _delayed(x: Value, dim: int, by: int, neutral) -> Value:
     return hlo.pad(x, neutral, low, high)
 
 
-def _split(x, dim, blocks, neutral):
+def _split(x, dim, block, neutral):
+    """`dim` as [blocks, block], padded at the end."""
+    blocks = -(-x.shape[dim] // block)
     high = [0] * x.ndim
-    high[dim] = blocks * BLOCK - x.shape[dim]
+    high[dim] = blocks * block - x.shape[dim]
     padded = hlo.pad(x, neutral, [0] * x.ndim, high) if high[dim] else x
-    return hlo.reshape(padded, x.shape[:dim] + (blocks, BLOCK) + x.shape[dim + 1 :])
+    return hlo.reshape(padded, x.shape[:dim] + (blocks, block) + x.shape[dim + 1 :])
+
+
+def _last(x, dim):
+    """The last slice along `dim`, which goes."""
+    last = hlo.slice_dim(x, dim, x.shape[dim] - 1, x.shape[dim])
+    return hlo.reshape(last, x.shape[:dim] + x.shape[dim + 1 :])
 
 
 def _joined(x, dim, size):
