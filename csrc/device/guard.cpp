@@ -5,9 +5,11 @@
 #include "csrc/device/stream.h"
 #include "csrc/pjrt/dtype.h"
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/DeviceCapability.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 
 #include <memory>
 
@@ -142,6 +144,13 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 };
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
+
+// Tensor.record_stream: as recordDataPtrOnStream.
+void record_stream(at::Tensor&, c10::Stream) {}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("record_stream", &record_stream);
+}
 
 }  // namespace
 

@@ -1,12 +1,13 @@
-// scaled_dot_product_attention asks the device which kernel it prefers: one fused
-// operator, lowered as a whole, for everything that it covers.
+// What PyTorch's attention modules ask of a device before they choose a kernel.
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <torch/library.h>
 
 namespace at::native {
 namespace {
 
+// One fused operator, lowered as a whole, for everything that it covers.
 int64_t fused_sdp_choice(
     const Tensor& query,
     const Tensor& key,
@@ -23,7 +24,17 @@ int64_t fused_sdp_choice(
   return static_cast<int64_t>(choice);
 }
 
+// nn.TransformerEncoder asks whether to drop padding by nesting its input. The
+// device has no nested kernels: "no" keeps the padded form, which computes the same.
+bool mask_is_left_aligned(const Tensor& /*input*/, const Tensor& /*mask*/) {
+  return false;
+}
+
 } // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(mask_is_left_aligned));
+}
 
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &fused_sdp_choice)
 

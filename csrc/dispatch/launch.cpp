@@ -99,6 +99,18 @@ int failed_check(const pjrt::Buffer& buffer, int64_t& value) {
   return -1;
 }
 
+// Donated buffers' memory now belongs to the results that replace them.
+void release_donated(const Program& program, Frame& frame, const Arguments& arguments) {
+  auto kept = arguments.kept.begin();
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (kept != arguments.kept.end() && *kept == static_cast<int64_t>(i)) {
+      ++kept;
+    } else if (program.donated[i]) {
+      frame.bases[program.inputs[i].index].buffer->donated();
+    }
+  }
+}
+
 using Buffers = c10::SmallVector<pjrt::BufferPtr, 8>;
 
 Buffers execute(const Program& program, Frame& frame) {
@@ -110,6 +122,7 @@ Buffers execute(const Program& program, Frame& frame) {
   c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
   auto completion = program.executable->execute(arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device);
   device::track(frame.device, std::move(completion));
+  release_donated(program, frame, arguments);
   Buffers buffers;
   for (size_t i = 0; i < handles.size(); ++i) {
     const Result& result = program.results[i];

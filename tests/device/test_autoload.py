@@ -69,7 +69,7 @@ def test_registration_opens_nothing_and_prints_nothing():
         assert torch.neuron.is_available() and torch.neuron.device_count() >= 1
         torch.manual_seed(1)
         torch.neuron.get_rng_state(), torch.Generator("neuron")
-        torch.neuron.memory_stats(), torch.neuron.synchronize(), torch.ones(3).pin_memory()
+        torch.neuron.memory_stats(), torch.neuron.synchronize(), torch.neuron.memory_snapshot()
         assert not torch.neuron.is_initialized()
         assert not {"jax", "jaxlib", "lammps_jax_pjrt_cpu"} & set(sys.modules)
         assert "pjrt" not in open("/proc/self/maps").read()

@@ -61,7 +61,7 @@ def test_an_error_inside_a_rule_names_its_op():
     def make(module):
         graph.apply_rule(aten.add.Tensor, META, ["not a value", None], {})
 
-    with pytest.raises(LoweringError, match="the rule of aten.add.Tensor failed"):
+    with pytest.raises(LoweringError, match=r"the rule of aten\.add\.Tensor failed"):
         built(make)
 
 

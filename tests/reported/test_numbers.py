@@ -23,7 +23,8 @@ def test_37_masks_near_the_smallest_number(name):
         q, k, v = (on(device, random(1, 2, 6, 8, dtype=torch.bfloat16, seed=s)) for s in range(3))
         return F.scaled_dot_product_attention(q, k, v, attn_mask=on(device, mask))
 
-    out = agree(program)
+    # Each side rounds its probabilities, at most 1, to bfloat16 before they weigh the values.
+    out = agree(program, rtol=0.016, atol=0.008)
     unmasked = (mask == 0).any(-1)
     assert not out.cpu()[:, :, unmasked].isnan().any()
 
@@ -189,7 +190,7 @@ def test_45_causal_attention_of_odd_lengths(length):
         out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return out, *torch.autograd.grad(out.square().mean(), (q, k, v))
 
-    agree(program, rtol=1e-4, atol=1e-5)
+    agree(program, rtol=1e-4, atol=1e-5, strides=False)
 
 
 def test_45_causal_attention_that_is_not_square():

@@ -7,6 +7,7 @@ StableHLO and the description of how to launch it; compiling is the caller's.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.value import LoweringError, Value
 
 _SECOND_LOOK_LIMIT = 2**20  # elements
+# Tracing and MLIR share state between threads.
+_lock = threading.RLock()
 
 
 @dataclass
@@ -44,7 +47,8 @@ def plan(call: Call, version: str | None = None) -> Plan:
     if description.road == "composite":
         return Plan(Composite())
     try:
-        return _Planner(call, description.road).plan(version)
+        with _lock, fake.plain_dispatch():
+            return _Planner(call, description.road).plan(version)
     except (NoProgram, NotImplementedError) as reason:
         composite = roads.has_composite_kernel(call.op)
         return Plan(Composite() if composite else Host(str(reason)))
@@ -81,7 +85,7 @@ class _Planner:
     def _infer(self) -> list[Any]:
         """The functional form's results as fake tensors, one entry per schema return."""
         try:
-            got = fake.run_fake(self.form.op, self.call, self.arguments)
+            got = fake.infer(self.form.op, self.call, self.arguments)
         except fake.DYNAMIC as error:
             raise NoProgram("the shape of its result depends on the data") from error
         return _as_list(got, len(self.form.op._schema.returns))

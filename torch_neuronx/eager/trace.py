@@ -6,7 +6,6 @@ and the numbers that stand for tensors, in order; other numbers are constants of
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -17,11 +16,12 @@ from torch.utils import _pytree as pytree
 
 from torch_neuronx.eager import fake, roads
 from torch_neuronx.eager.call import Call
+from torch_neuronx.eager.standins import FakeStandIns, fake_mode
 
 
 def trace(op: OpOverload, call: Call, arguments: list[Any]) -> fx.GraphModule:
     """The graph of `op` on `arguments` (in its schema's order). Raises what the op raises."""
-    bound = fake.bind(op, fake.FakeStand(call), arguments)
+    bound = FakeStandIns(call).bind(op, arguments)
     leaves, structure = pytree.tree_flatten(bound)
     at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
@@ -40,8 +40,7 @@ def trace(op: OpOverload, call: Call, arguments: list[Any]) -> fx.GraphModule:
 
 
 def _make(function: Any, tensors: list[torch.Tensor]) -> fx.GraphModule:
-    with fake.mode(), fake.silent(), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with fake.quiet(), fake_mode():
         return make_fx(function, decomposition_table=roads.decompositions())(*tensors)
 
 

@@ -13,7 +13,7 @@ from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.prefix import prefix_sum
-from torch_neuronx.lowering.random import full_turn, gaussian, open_unit, unit
+from torch_neuronx.lowering.random import cosine_of_turn, gaussian, open_unit, unit
 from torch_neuronx.lowering.registry import lowers, runs_on_host
 from torch_neuronx.lowering.searching import lower_or_upper_bound
 from torch_neuronx.lowering.sorting import top
@@ -68,8 +68,8 @@ def _cauchy(out, x, median=0.0, sigma=1.0):
     wide = compute_dtype(out.dtype)
     median, sigma = parameter(median, wide), parameter(sigma, wide)
     check(sigma <= 0.0, "RuntimeError", "cauchy_ expects sigma > 0.0")
-    cosine, sine = full_turn(hlo.min(open_unit(out.shape, wide), 1 - torch.finfo(wide).eps) * 0.5)
-    slope = -cosine / sine
+    half = hlo.min(open_unit(out.shape, wide), 1 - torch.finfo(wide).eps) * 0.5
+    slope = -cosine_of_turn(half) / cosine_of_turn(half - 0.25)
     return hlo.convert(slope * sigma + median, out.dtype)
 
 

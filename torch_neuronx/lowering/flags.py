@@ -4,5 +4,5 @@ import torch
 
 
 def lowering_flags() -> bytes:
-    """Currently the float32 matmul precision."""
-    return torch.get_float32_matmul_precision().encode()
+    """The float32 matmul precision, and the dtype of a float among integers."""
+    return f"{torch.get_float32_matmul_precision()} {torch.get_default_dtype()}".encode()

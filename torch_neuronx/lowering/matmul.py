@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 
 from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.activation import gelu
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.complex import conjugate
 from torch_neuronx.lowering.elementwise import number, operands, rule_for, where
@@ -101,9 +102,5 @@ def addr(out, x, a, b, *, beta=1, alpha=1):
 
 @rule_for(aten._addmm_activation.default)
 def addmm_activation(out, x, a, b, *, beta=1, alpha=1, use_gelu=False):
-    from torch_neuronx.lowering.activation import gelu
-
     result = addmm(out, x, a, b, beta=beta, alpha=alpha)
-    if use_gelu:
-        return gelu(out, result, approximate="tanh")
-    return hlo.max(result, 0)
+    return gelu(out, result) if use_gelu else hlo.max(result, 0)

@@ -6,7 +6,6 @@ out. An input becomes a parameter when it is first read, so a program has no unu
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -110,18 +109,6 @@ class Module:
             index = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), result)
             return ir.DictAttr.get({"tf.aliasing_output": index})
         return ir.DictAttr.get({"jax.buffer_donor": ir.BoolAttr.get(True)})
-
-
-@functools.cache
-def compile_options() -> bytes:
-    """A serialised CompileOptionsProto: one replica, one partition, any device."""
-    from jaxlib.xla_client import CompileOptions
-
-    options = CompileOptions()
-    options.num_replicas = 1
-    options.num_partitions = 1
-    options.compile_portable_executable = True
-    return options.SerializeAsString()
 
 
 def _symbol(name: str) -> str:

@@ -22,7 +22,7 @@ from torch_neuronx.lowering.value import Value
 aten = torch.ops.aten
 
 # Up to SHORT elements: by doubling. Up to LONG, or where WIDE others go with each: one loop, no blocks.
-SHORT, LONG, WIDE = 16, 64, 4096
+SHORT, LONG, WIDE = 16, 64, 1024
 
 # combine(earlier, later) on tuples of Values; the scan never changes the order of its operands.
 Combine = Callable[[Sequence[Value], Sequence[Value]], Sequence[Value]]

@@ -18,8 +18,11 @@ import torch
 
 # CompileOptionsProto: one replica and one partition (executable_build_options, field 3), placed
 # on a device at launch (compile_portable_executable, field 4), so that one executable serves
-# every core.
-COMPILE_OPTIONS = bytes.fromhex("1a0f08ffffffffffffffffff01200128012001")
+# every core. XLA:CPU is told (env_option_overrides, field 7) to let NaN win minima and maxima,
+# which its "fast" ones lose.
+COMPILE_OPTIONS = bytes.fromhex("1a0f08ffffffffffffffffff01200128012001") + (
+    b"\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10\x00"
+)
 
 # Environment variables that compilers of the known plugins read.
 COMPILER_VARIABLES = ("XLA_FLAGS", "NEURON_CC_FLAGS", "LIBTPU_INIT_ARGS")
