@@ -4,7 +4,9 @@ Everything here goes through torch's extension points for private backends; the 
 brings the C++ half (allocator, guard, hooks, generator, kernels) when it is loaded.
 """
 
+import atexit
 import sys
+import time
 
 import torch
 
@@ -21,6 +23,20 @@ def register() -> None:
     for name in ("amp", "memory", "random"):  # so that `import torch.neuron.amp` finds ours
         sys.modules[f"torch.neuron.{name}"] = getattr(device, name)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    atexit.register(_let_backward_end)
+
+
+def _let_backward_end() -> None:
+    """Leaves the interpreter to autograd's threads for a moment before it goes away.
+
+    The thread that runs a device's backward frees a Python object after the caller has its
+    gradients. When the caller exits at once, that thread asks for a GIL that is never given
+    again, and the process would end with "terminate called without an active exception".
+    """
+    from torch_neuronx import _C
+
+    if _C._is_initialized():
+        time.sleep(0.01)
 
 
 def check_versions(running: str, built: str) -> None:

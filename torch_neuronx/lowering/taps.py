@@ -14,6 +14,9 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import take
+from torch_neuronx.lowering.reduction import total
+
+_UNROLLED = 8
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,11 @@ class Taps:
         valid = index < ends[:, None]
         return Taps(np.where(valid, index, starts[:, None]), valid.astype(np.float64), valid, size)
 
+    def columns(self, start: int, end: int) -> Taps:
+        """The taps numbered from `start` up to `end` of every output."""
+        parts = (t[:, start:end] for t in (self.index, self.weight, self.valid))
+        return Taps(*parts, self.size)
+
     def transposed(self) -> Taps:
         """The taps of the gradient: for each input position, the outputs that read it."""
         outputs, slots = np.nonzero(self.valid)
@@ -56,31 +64,55 @@ class Taps:
 
 
 def resample(x, axis: int, taps: Taps):
-    """The weighted sum of `taps` along `axis`; x is in the dtype to accumulate in."""
-    if _is_identity(taps):
-        return x
-    read = read_taps(x, axis, taps)
-    if _is_selection(taps):
-        return hlo.reshape(read, read.shape[: axis + 1] + read.shape[axis + 2 :])
-    if not np.all(taps.weight == 1):
-        read = read * along(taps.weight, axis, read, x.dtype)
-    if not taps.valid.all():
-        read = hlo.select(along(taps.valid, axis, read, torch.bool), read, 0)
-    return hlo.reduce(read, [axis + 1], "add")
+    """The weighted sum of `taps` along `axis`; x is in the dtype to accumulate in.
+
+    A few taps are added one after another, which XLA fuses into one loop; many are a reduction.
+    """
+    count, width = taps.index.shape
+    if _are_blocks(taps) or width > _UNROLLED:
+        return total(_weighted(read_taps(x, axis, taps), axis, taps), [axis + 1])
+    result = None
+    for tap in range(width):
+        column = taps.columns(tap, tap + 1)
+        term = _weighted(read_taps(x, axis, column), axis, column)
+        result = term if result is None else result + term
+    return hlo.reshape(result, x.shape[:axis] + (count,) + x.shape[axis + 1 :])
 
 
 def read_taps(x, axis: int, taps: Taps):
     """x with `axis` replaced by two: outputs and taps. What is not valid is some other element."""
+    count, width = taps.index.shape
+    shape = x.shape[:axis] + (count, width) + x.shape[axis + 1 :]
+    if _are_blocks(taps):
+        return hlo.reshape(x, shape)
+    if _are_repeats(taps):
+        times = count // taps.size
+        spread = x.shape[: axis + 1] + (times,) + x.shape[axis + 1 :]
+        dims = [d for d in range(len(spread)) if d != axis + 1]
+        return hlo.reshape(hlo.broadcast_in_dim(x, spread, dims), shape)
     return take(x, axis, hlo.constant(taps.index.astype(np.int32)))
 
 
-def _is_selection(taps: Taps) -> bool:
-    """Whether every output is one input element, unweighted."""
-    return taps.index.shape[1] == 1 and bool(np.all(taps.weight == 1) and taps.valid.all())
+def _are_blocks(taps: Taps) -> bool:
+    """Whether the windows cut the axis into equal pieces, so that a reshape reads them."""
+    place = np.arange(taps.size).reshape(-1, 1)
+    return taps.index.size == taps.size and np.array_equal(taps.index.reshape(-1, 1), place)
 
 
-def _is_identity(taps: Taps) -> bool:
-    return _is_selection(taps) and np.array_equal(taps.index[:, 0], np.arange(taps.size))
+def _are_repeats(taps: Taps) -> bool:
+    """Whether every input element is read by the same number of outputs in a row, once each."""
+    count, width = taps.index.shape
+    if width != 1 or not taps.size or count % taps.size:
+        return False
+    return np.array_equal(taps.index[:, 0], np.arange(count) * taps.size // count)
+
+
+def _weighted(read, axis: int, taps: Taps):
+    if not np.all(taps.weight == 1):
+        read = read * along(taps.weight, axis, read, read.dtype)
+    if not taps.valid.all():
+        read = hlo.select(along(taps.valid, axis, read, torch.bool), read, 0)
+    return read
 
 
 def along(table: np.ndarray, axis: int, like, dtype):
