@@ -1,5 +1,7 @@
 #include "csrc/dispatch/frame.h"
 
+#include "csrc/device/device.h"
+
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/flat_hash_map.h>
@@ -82,7 +84,7 @@ NumberArg python_number(const c10::IValue& value) {
 } // namespace
 
 Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
-  key.push_back(op.id);
+  key.push_back(0);
   if (op.uses_precision) {
     tag(kPrecision, static_cast<uint64_t>(at::globalContext().float32MatmulPrecision()));
   }
@@ -90,6 +92,10 @@ Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
   for (size_t i = 0; i < values.size(); ++i) {
     add_argument(op.args[i], values[i]);
   }
+  if (device < 0) {
+    device = device::current_device();
+  }
+  key[0] = op.id << 8 | static_cast<uint64_t>(device);
   hash = hash_words(key);
 }
 
@@ -346,7 +352,7 @@ bool is_default(const ArgInfo& arg, const c10::IValue& value) {
 std::string portable_key(const Frame& frame) {
   std::string result = frame.info.name;
   result.push_back('\0');
-  auto words = c10::ArrayRef<uint64_t>(frame.key).slice(1); // without the process-local id
+  auto words = c10::ArrayRef<uint64_t>(frame.key).slice(1); // without the operator's id and device
   result.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
   return result;
 }

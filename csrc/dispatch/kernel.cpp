@@ -1,6 +1,5 @@
 #include "csrc/dispatch/kernel.h"
 
-#include "csrc/device/device.h"
 #include "csrc/dispatch/handlers.h"
 #include "csrc/dispatch/launch.h"
 #include "csrc/dispatch/table.h"
@@ -75,9 +74,6 @@ void boxed_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   for (;;) {
     Frame frame(info, *stack);
-    if (frame.device < 0) {
-      frame.device = device::current_device();
-    }
     auto program = program_of(frame);
     switch (program->kind) {
       case Program::Launch:

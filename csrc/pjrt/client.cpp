@@ -123,11 +123,17 @@ std::unique_ptr<Executable> Client::compile(std::string_view program, std::strin
   return std::make_unique<Executable>(*this, args.executable);
 }
 
-std::unique_ptr<Executable> Client::deserialize(std::string_view serialized) {
+std::unique_ptr<Executable> Client::deserialize(
+    std::string_view serialized, std::string_view options
+) {
   NEURON_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad_Args, args);
   args.client = handle_;
   args.serialized_executable = serialized.data();
   args.serialized_executable_size = serialized.size();
+  if (!options.empty()) {
+    args.overridden_serialized_compile_options = options.data();
+    args.overridden_serialized_compile_options_size = options.size();
+  }
   check(api_->PJRT_Executable_DeserializeAndLoad(&args), "load a serialized executable");
   return std::make_unique<Executable>(*this, args.loaded_executable);
 }

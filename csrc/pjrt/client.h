@@ -77,7 +77,10 @@ class Client {
 
   // `program`: StableHLO portable artifact or MLIR text; `options`: serialized CompileOptionsProto.
   std::unique_ptr<Executable> compile(std::string_view program, std::string_view options);
-  std::unique_ptr<Executable> deserialize(std::string_view serialized);
+  // `options` replace those that it was compiled with, to load it on another device.
+  std::unique_ptr<Executable> deserialize(
+      std::string_view serialized, std::string_view options = {}
+  );
 
   // Throws the error as csrc/pjrt/error.h says and frees it; no-op for nullptr.
   void check(PJRT_Error* error, const char* what) const {

@@ -48,12 +48,23 @@ size_t count_outputs(const Client& client, PJRT_LoadedExecutable* loaded) {
   return args.num_outputs;
 }
 
+// A portable executable belongs to no device and is told at each launch where to run.
+bool belongs_to_no_device(const Client& client, PJRT_LoadedExecutable* loaded) {
+  NEURON_PJRT_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, args);
+  args.executable = loaded;
+  client.check(
+      client.api()->PJRT_LoadedExecutable_AddressableDevices(&args), "find a program's devices"
+  );
+  return args.num_addressable_devices == 0;
+}
+
 }  // namespace
 
 Executable::Executable(Client& client, PJRT_LoadedExecutable* handle)
     : client_(client), handle_(handle) {
   LoadedHandle guard(handle, DestroyLoaded{client.api()});
   num_outputs_ = count_outputs(client, handle);
+  portable_ = belongs_to_no_device(client, handle);
   (void)guard.release();
 }
 
@@ -94,7 +105,7 @@ void Executable::run(
   args.num_args = arguments.size();
   args.output_lists = &output_list;
   args.device_complete_events = event;
-  args.execute_device = client_.device(device);
+  args.execute_device = portable_ ? client_.device(device) : nullptr;
   client_.check(client_.api()->PJRT_LoadedExecutable_Execute(&args), "launch a program", device);
 }
 

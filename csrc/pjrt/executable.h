@@ -68,6 +68,7 @@ class Executable {
   Client& client_;
   PJRT_LoadedExecutable* handle_;
   size_t num_outputs_ = 0;
+  bool portable_ = false;
 };
 
 }  // namespace neuron::pjrt

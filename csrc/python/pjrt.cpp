@@ -173,8 +173,10 @@ std::shared_ptr<Executable> compile(
   return client.compile(program, options);
 }
 
-std::shared_ptr<Executable> deserialize(Client& client, const std::string& serialized) {
-  return client.deserialize(serialized);
+std::shared_ptr<Executable> deserialize(
+    Client& client, const std::string& serialized, const std::string& options
+) {
+  return client.deserialize(serialized, options);
 }
 
 // Statistics by PyTorch's name, each (current, peak, allocated, freed).
@@ -245,7 +247,14 @@ void bind_client(py::module_& m) {
           py::keep_alive<0, 1>(),
           NoGil()
       )
-      .def("deserialize", &deserialize, py::arg("serialized"), py::keep_alive<0, 1>(), NoGil())
+      .def(
+          "deserialize",
+          &deserialize,
+          py::arg("serialized"),
+          py::arg("options") = "",
+          py::keep_alive<0, 1>(),
+          NoGil()
+      )
       .def(
           "from_host",
           &buffer_from_bytes,

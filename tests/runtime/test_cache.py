@@ -49,7 +49,7 @@ class Core(types.ModuleType):
         self.compiled.append(program)
         return Executable(program)
 
-    def deserialize(self, data):
+    def deserialize(self, data, options):
         if self.refuse_to_load:
             raise RuntimeError("another version")
         self.deserialized += 1

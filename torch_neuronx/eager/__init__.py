@@ -35,9 +35,10 @@ def _plan(call: Any) -> Any:
     from torch_neuronx.eager.plan import Plan, plan
     from torch_neuronx.eager.program import Host
     from torch_neuronx.lowering.value import LoweringError
+    from torch_neuronx.runtime.platforms import client
 
     try:
-        return plan(call)
+        return plan(call, client().attributes.get("stablehlo_current_version", ""))
     except LoweringError as error:
         return Plan(Host(f"its lowering failed: {error}"))
 

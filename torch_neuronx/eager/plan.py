@@ -39,8 +39,11 @@ class NoProgram(Exception):
     """The call has no program; the message says why and becomes the reason of a host run."""
 
 
-def plan(call: Call, version: str | None = None) -> Plan:
-    """The program of `call`. Raises PyTorch's own errors for a call that PyTorch refuses."""
+def plan(call: Call, version: str = "") -> Plan:
+    """The program of `call`, for a plugin of StableHLO `version` ("": our own).
+
+    Raises PyTorch's own errors for a call that PyTorch refuses.
+    """
     description = roads.describe(call.op)
     if description.road == "host":
         return Plan(Host(description.reason))
@@ -65,7 +68,7 @@ class _Planner:
         self.arguments = self.form.arguments(call)
         self.written = [call.args[i] for i in self.form.written]
 
-    def plan(self, version: str | None) -> Plan:
+    def plan(self, version: str) -> Plan:
         _refuse_repeated_targets(self.written)
         results = self._infer()
         targets = _pairs(self.written, self._new_values(results))

@@ -6,6 +6,7 @@ out. An input becomes a parameter when it is first read, so a program has no unu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -80,13 +81,12 @@ class Module:
         with building(self.program):
             return self._module.operation.get_asm(enable_debug_info=False)
 
-    def serialize(self, version: str | None = None) -> bytes:
-        """The portable artifact at a StableHLO version the plugin reads (default: our newest)."""
-        stablehlo = mlir().stablehlo
+    def serialize(self, plugin_version: str = "") -> bytes:
+        """The portable artifact, for a plugin whose newest StableHLO is `plugin_version`."""
         with building(self.program):
             self._legalize()
-            return stablehlo.serialize_portable_artifact(
-                self._module, version or stablehlo.get_current_version()
+            return mlir().stablehlo.serialize_portable_artifact(
+                self._module, artifact_version(plugin_version)
             )
 
     def _legalize(self) -> None:
@@ -109,6 +109,13 @@ class Module:
             index = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), result)
             return ir.DictAttr.get({"tf.aliasing_output": index})
         return ir.DictAttr.get({"jax.buffer_donor": ir.BoolAttr.get(True)})
+
+
+@functools.cache
+def artifact_version(plugin: str) -> str:
+    """The StableHLO version for a plugin whose newest is `plugin` ("" where it does not say)."""
+    ours = mlir().stablehlo.get_current_version()
+    return min(ours, plugin or ours, key=lambda text: [int(part) for part in text.split(".")])
 
 
 def _symbol(name: str) -> str:

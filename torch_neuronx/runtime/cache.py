@@ -35,8 +35,8 @@ _EXECUTABLES = "executables"  # program key -> executable and StableHLO
 _EVICT_EVERY = 64 * 1024**2  # bytes that this process writes between two looks at the size
 
 _writer = Writer()
-# Executables that are alive in this process, so that two calls with one program share it.
-_alive: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+# Executables alive in this process by program key and device: two calls with one program share it.
+_alive: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
 # One thread compiles a program while others that want the same one wait for it.
 _locks = [threading.Lock() for _ in range(64)]
 
@@ -64,7 +64,7 @@ def lookup(call_key: bytes, op_name: str, call: Any = None) -> Any | None:
         return None
     start = time.perf_counter()
     key = identity.call_key(call_key, op_name, _plugin())
-    loaded = _Loaded()
+    loaded = _Loaded(_device(call))
     try:
         text = _folder().read(_CALLS, key, "program")
         program = None if text is None else descriptor.decode(text, loaded.load)
@@ -96,7 +96,7 @@ def compile(portable: bytes, name: str, *, call: Any = None, graph: Any = None) 
     """
     start = time.perf_counter()
     key = identity.program_key(portable, _plugin())
-    loaded = _Loaded()
+    loaded = _Loaded(_device(call))
     with _locks[int(key[:2], 16) % len(_locks)]:
         executable = loaded.find(key) or loaded.compile(key, portable, name)
     metrics.record(name, loaded.tier, time.perf_counter() - start, loaded.size, call)
@@ -104,12 +104,20 @@ def compile(portable: bytes, name: str, *, call: Any = None, graph: Any = None) 
     return executable
 
 
-class _Loaded:
-    """One executable on its way in: where it came from (`tier`) and its size in bytes."""
+def _device(call: Any) -> int:
+    return 0 if call is None else call.device
 
-    def __init__(self) -> None:
+
+class _Loaded:
+    """One executable on its way to a device: whence it came (`tier`) and its size in bytes."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
         self.tier = ""
         self.size = 0
+
+    def _options(self) -> bytes:
+        return identity.compile_options(self.device)
 
     def load(self, key: str) -> Any | None:
         with _locks[int(key[:2], 16) % len(_locks)]:
@@ -117,7 +125,7 @@ class _Loaded:
 
     def find(self, key: str) -> Any | None:
         """From this process or from disk; the caller holds the key's lock."""
-        executable = _alive.get(key)
+        executable = _alive.get((key, self.device))
         if executable is not None:
             self.tier, self.size = "memory", executable.code_bytes
         elif not config.NEFF_DISABLE_CACHE.value():
@@ -129,11 +137,11 @@ class _Loaded:
             data = _folder().read(_EXECUTABLES, key, "executable")
             if data is None:
                 return None
-            executable = platforms.client().deserialize(data)
+            executable = platforms.client().deserialize(data, self._options())
         except (files.Damaged, RuntimeError):
             return self._restore(key)
         self.tier, self.size = "disk", len(data)
-        _alive[key] = executable
+        _alive[key, self.device] = executable
         return executable
 
     def _restore(self, key: str) -> Any | None:
@@ -152,11 +160,11 @@ class _Loaded:
 
     def compile(self, key: str, portable: bytes, name: str) -> Any:
         try:
-            executable = platforms.client().compile(portable, identity.COMPILE_OPTIONS)
+            executable = platforms.client().compile(portable, self._options())
         except RuntimeError as error:
             raise type(error)(f"Compiling {name} for neuron failed: {error}") from error
         self.tier, self.size = "compiled", executable.code_bytes
-        _alive[key] = executable
+        _alive[key, self.device] = executable
         if not config.NEFF_DISABLE_CACHE.value():
             sections = functools.partial(_sections, executable, portable)
             _write(_folder(), _EXECUTABLES, key, sections)

@@ -1,0 +1,182 @@
+"""Functions of single elements agree with the CPU: every dtype, the special values, the error cases."""
+
+import math
+
+import pytest
+import torch
+from agreement import agree, refused
+from torch.testing._internal.common_methods_invocations import op_db
+
+aten = torch.ops.aten
+INF, NAN = math.inf, math.nan
+EDGES = torch.tensor([NAN, -INF, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, INF])
+DTYPES = [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64]
+
+# One sample per dtype of every element-by-element operator in PyTorch's own database.
+SKIP = {"empty_like", "clone", "double", "chalf", "long", "float", "half", "bfloat16", "airy_ai"}
+OPERATORS = [
+    info
+    for info in op_db
+    if type(info).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo")
+    and info.name.split(".")[-1] not in SKIP
+    and not info.name.startswith(("special.", "_refs", "jiterator"))
+]
+
+
+def bounds(dtype):
+    """A few roundings of the result; half precision also cancels."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return {}
+    eps = torch.finfo(dtype).eps
+    return {"rtol": 4 * eps if dtype == torch.bfloat16 else 16 * eps, "atol": 16 * eps}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("info", OPERATORS, ids=lambda i: i.formatted_name)
+def test_operator(info, dtype):
+    if not info.supports_dtype(dtype, "cpu"):
+        pytest.skip(f"no CPU kernel for {dtype}")
+    sample = next(iter(info.sample_inputs("cpu", dtype)))
+    agree(lambda x, *a: info.op(x, *a, **sample.kwargs), sample.input, *sample.args, **bounds(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "eq", "where", "neg", "square"])
+def test_arithmetic_in_every_dtype(name, dtype):
+    info = next(i for i in op_db if i.name == name)
+    if not info.supports_dtype(dtype, "cpu"):
+        pytest.skip(f"no CPU kernel for {dtype}")
+    sample = next(iter(info.sample_inputs("cpu", dtype)))
+    agree(lambda x, *a: info.op(x, *a, **sample.kwargs), sample.input, *sample.args, **bounds(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64], ids=str)
+def test_wide_unsigned_integers(dtype):
+    x = torch.tensor([0, 1, 2**15, torch.iinfo(dtype).max], dtype=dtype)
+    agree(lambda x: [x * x, x & x, x == x, x.to(torch.float32), x.sum()], x)
+
+
+EDGE_OPERATORS = [
+    torch.relu, torch.sign, torch.ceil, torch.floor, torch.round, torch.trunc, torch.frac, torch.isnan,
+    torch.isneginf, torch.isposinf, torch.isinf, torch.isfinite, torch.signbit, torch.abs, torch.reciprocal,
+    torch.sigmoid, torch.tanh, torch.exp2, torch.angle, torch.sgn, torch.nan_to_num, torch.sinc,
+    torch.logical_not, torch.nn.functional.silu, torch.nn.functional.hardswish,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_special_values(dtype):
+    x = EDGES.to(dtype)
+    agree(lambda x: [op(x) for op in EDGE_OPERATORS], x, **bounds(dtype))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        torch.floor_divide, torch.remainder, torch.fmod, torch.atan2, torch.copysign, torch.hypot,
+        torch.maximum, torch.minimum, torch.fmax, torch.fmin, torch.logaddexp, torch.logaddexp2,
+        torch.nextafter, torch.pow, torch.xlogy, torch.heaviside, torch.true_divide,
+    ],
+    ids=lambda op: op.__name__,
+)  # fmt: skip
+def test_special_values_in_pairs(op):
+    agree(op, EDGES[:, None], EDGES)
+
+
+def test_zero_signs():
+    x = torch.tensor([-0.5, -0.0, 0.0, 0.25])
+    agree(lambda x: [torch.signbit(f(x)) for f in (torch.round, torch.trunc, torch.ceil)], x)
+    agree(lambda x: torch.signbit(torch.div(x, 1.0, rounding_mode="floor")), x)
+
+
+@pytest.mark.parametrize("mode", [None, "trunc", "floor"])
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int64, torch.uint8, torch.float32], ids=str)
+def test_division(mode, dtype):
+    x = torch.tensor([-47, -7, 0, 7, 47]).to(dtype)
+    y = torch.tensor([47, -2, 3, 2, 5]).to(dtype)
+    agree(lambda x, y: torch.div(x, y, rounding_mode=mode), x, y)
+    agree(lambda x, y: [x % y, torch.fmod(x, y)], x, y)
+
+
+@pytest.mark.parametrize("op", [torch.floor_divide, torch.remainder, torch.fmod])
+def test_integer_division_by_zero_is_refused(op):
+    refused(op, torch.tensor([1, 2, 3]), torch.tensor([1, 0, 2]))
+    refused(lambda x: x.floor_divide_(0), torch.tensor([1, 2]))
+
+
+def test_integer_arithmetic_wraps_and_is_exact():
+    agree(lambda x: [x + 1, x * 4, x**2, x << 3, x >> 1], torch.tensor([2**40 + 1, 2**31, -(2**62)]))
+    agree(lambda x: [x + x, x * x, -x, ~x], torch.tensor([100, 200, 255], dtype=torch.uint8))
+    agree(lambda x, y: x**y, torch.tensor([-1, -1, 1, 2, 3, 0]), torch.tensor([-3, -2, -1, -1, 5, 0]))
+
+
+def test_shifts_outside_the_width():
+    x = torch.tensor([-5, 5, 1, -1], dtype=torch.int32)
+    y = torch.tensor([-1, 32, 31, 40], dtype=torch.int32)
+    agree(lambda x, y: [x << y, x >> y], x, y)
+
+
+def test_casts_between_all_dtypes():
+    x = torch.tensor([-300.7, -1.5, -0.0, 0.4, 1.0, 200.9])
+    kinds = [*DTYPES, torch.int8, torch.int16, torch.int32, torch.float16, torch.float64]
+    agree(lambda x: [x.to(kind) for kind in kinds], x)
+    agree(lambda x: [x.to(kind) for kind in kinds], torch.tensor([-129, -1, 0, 1, 2**35 + 3]))
+
+
+def test_clamp():
+    x = torch.tensor([NAN, -INF, INF, 0.0])
+    agree(lambda x: [x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=NAN), x.clamp(2, 1)], x)
+    agree(lambda x, y: [x.clamp(y), x.clamp(max=y)], x, torch.tensor(0.25))
+
+
+def test_choices_promote():
+    mask = torch.tensor([True, False])
+    agree(lambda m, x, y: [torch.where(m, x, y), torch.where(m, 1, x)], mask,
+          torch.tensor([1, 2]), torch.tensor([0.5, NAN]))  # fmt: skip
+    agree(lambda x, m: [x.masked_fill(m, 3.5), x.masked_fill_(m, -1)], torch.ones(2, 2), mask)
+
+
+def test_complex_parts():
+    z = torch.tensor([1 + 2j, -3j, 0j, -1 + 0j])
+    agree(lambda z: [z.abs(), z.angle(), z.sgn(), z.conj_physical(), z.conj() * z, z.real + z.imag], z)
+    agree(lambda r, a: [torch.polar(r, a), torch.complex(r, a)], torch.rand(3), torch.rand(3))
+
+
+def test_rounding_to_decimals():
+    x = torch.tensor([1.2345, -1.2355, 1250.0, 0.5])
+    agree(lambda x: [torch.round(x, decimals=d) for d in (0, 2, -2)], x)
+
+
+def test_lerp_ends_exactly():
+    x, y = torch.randn(7), torch.randn(7) * 1e6
+    agree(lambda x, y: [torch.lerp(x, y, w) for w in (0.0, 0.3, 0.8, 1.0)], x, y)
+
+
+def test_scaled_sums_and_quotients():
+    x, y, z = torch.randn(3, 4), torch.randn(4), torch.rand(3, 1) + 1
+    agree(lambda *t: [torch.addcmul(*t, value=-2), torch.addcdiv(*t, value=0.5)], x, y, z)
+    agree(lambda x, y: [torch.add(x, y, alpha=3), torch.sub(x, y, alpha=0.1), torch.rsub(x, y)], x, y)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, v: torch.add(x, x, alpha=v),
+        lambda x, v: x.mul_(v),
+        lambda x, v: x.clamp(min=v),
+        lambda x, v: torch.nn.functional.leaky_relu(x, v),
+        lambda x, v: torch.lerp(x, x, v),
+        lambda x, v: torch.addcmul(x, x, x, value=v),
+        lambda x, v: x.fill_(v),
+        lambda x, v: x == v,
+    ],
+)
+def test_numbers_are_run_time_inputs(fn):
+    import torch_neuronx
+
+    x = torch.ones(3, 5, device="neuron")
+    fn(x, 0.125)
+    before = len(torch_neuronx.explain().rows)
+    for value in (0.25, 0.5, 0.75):
+        fn(x, value)
+    assert len(torch_neuronx.explain().rows) == before

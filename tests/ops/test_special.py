@@ -1,0 +1,55 @@
+"""Special functions agree with the CPU over their whole domain."""
+
+import pytest
+import torch
+from agreement import agree
+from torch import special
+
+POSITIVE = torch.cat([torch.logspace(-6, 2, 61), torch.tensor([0.0, 2.0, 5.0, 8.0])])
+REAL = torch.cat([POSITIVE, -POSITIVE, torch.tensor([float("nan"), float("inf")])])
+UNIT = torch.cat([torch.logspace(-8, -0.01, 60), torch.tensor([0.0, 0.135, 0.5, 0.9, 0.999, 1.0, 1.5])])
+
+FUNCTIONS = {
+    "digamma": (special.digamma, REAL), "entr": (special.entr, REAL), "erf": (special.erf, REAL),
+    "erfc": (special.erfc, REAL), "erfcx": (special.erfcx, REAL.clamp(-9)), "erfinv": (special.erfinv, UNIT),
+    "expit": (special.expit, REAL), "gammaln": (special.gammaln, REAL), "i0": (special.i0, REAL.clamp(-80, 80)),
+    "i0e": (special.i0e, REAL), "i1": (special.i1, REAL.clamp(-80, 80)), "i1e": (special.i1e, REAL),
+    "j0": (special.bessel_j0, REAL), "j1": (special.bessel_j1, REAL), "k0": (special.modified_bessel_k0, REAL),
+    "k1": (special.modified_bessel_k1, REAL), "log_ndtr": (special.log_ndtr, REAL),
+    "ndtr": (special.ndtr, REAL), "ndtri": (special.ndtri, UNIT), "logit": (special.logit, UNIT),
+    "scaled_k0": (special.scaled_modified_bessel_k0, POSITIVE), "sinc": (special.sinc, REAL),
+    "scaled_k1": (special.scaled_modified_bessel_k1, POSITIVE), "xlog1py": (special.xlog1py, None),
+    "spherical_j0": (special.spherical_bessel_j0, REAL), "xlogy": (special.xlogy, None),
+    "y0": (special.bessel_y0, REAL), "y1": (special.bessel_y1, REAL),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function(name):
+    fn, x = FUNCTIONS[name]
+    args = (x,) if x is not None else (REAL[:, None], REAL[::4])
+    # Bessel functions cancel near their zeros: there the bound is absolute, at the scale of the wave.
+    agree(fn, *args, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+def test_polygamma(n):
+    agree(lambda x: torch.polygamma(n, x), torch.tensor([-2.7, -0.4, 0.3, 1.0, 5.0, 80.0]), rtol=1e-4, atol=1e-6)
+
+
+def test_incomplete_gamma():
+    a = torch.tensor([0.0, 0.0, 1.0, 50.0, 100.0, 30.0, 0.01, float("inf"), -1.0])
+    x = torch.tensor([0.0, 1.0, 0.0, 50.0, 80.0, 90.0, 1e-9, 3.0, 1.0])
+    agree(lambda a, x: [special.gammainc(a, x), special.gammaincc(a, x)], a, x, rtol=1e-5, atol=1e-7)
+
+
+def test_zeta():
+    s, q = torch.tensor([1.5, 2.0, 2.0, 3.0, 1.0]), torch.tensor([0.5, 1.0, -2.5, 10.0, 2.0])
+    agree(special.zeta, s, q, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["hermite_polynomial_h", "laguerre_polynomial_l", "legendre_polynomial_p",
+                                  "chebyshev_polynomial_t", "shifted_chebyshev_polynomial_w"])  # fmt: skip
+def test_polynomials_of_run_time_degree(name):
+    x, n = torch.linspace(-1, 1, 7)[:, None], torch.tensor([-1, 0, 1, 2, 5, 9])
+    agree(getattr(special, name), x, n, rtol=1e-4, atol=1e-4)
