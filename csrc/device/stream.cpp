@@ -24,14 +24,14 @@ constexpr size_t kMaxDevices = std::numeric_limits<c10::DeviceIndex>::max() + si
 // What one stream has in flight.
 class StreamState {
  public:
-  void add(pjrt::Event launch) {
-    if (launch.is_ready()) {
-      settle(launch);
+  void add(pjrt::Event event, const std::string& name) {
+    if (event.is_ready()) {
+      settle(event, name);
       return;
     }
     std::lock_guard<std::mutex> lock(mutex_);
     prune();
-    in_flight_.push_back(std::move(launch));
+    in_flight_.push_back({std::move(event), name});
   }
 
   bool idle() {
@@ -44,7 +44,7 @@ class StreamState {
     auto completion = Completion::create();
     std::lock_guard<std::mutex> lock(mutex_);
     prune();
-    for (const pjrt::Event& launch : in_flight_) completion->depend_on(launch);
+    for (const Launch& launch : in_flight_) completion->depend_on(launch.event);
     for (const auto& other : awaited_) completion->depend_on(*other);
     completion->seal();
     return completion;
@@ -62,22 +62,36 @@ class StreamState {
   }
 
  private:
+  struct Launch {
+    pjrt::Event event;
+    std::string name;
+  };
+
   // Drops what has finished, as far as the oldest launch that has not.
   void prune() {
-    while (!in_flight_.empty() && in_flight_.front().is_ready()) {
-      settle(in_flight_.front());
+    while (!in_flight_.empty() && in_flight_.front().event.is_ready()) {
+      settle(in_flight_.front().event, in_flight_.front().name);
       in_flight_.pop_front();
     }
     std::erase_if(awaited_, [](const auto& other) { return other->done(); });
   }
 
   // Keeps the error of a finished launch for the next synchronize.
-  void settle(const pjrt::Event& launch) {
+  void settle(const pjrt::Event& event, const std::string& name) {
     try {
-      launch.await();
+      await(event, name);
     } catch (...) {
       std::lock_guard<std::mutex> lock(error_mutex_);
       if (!error_) error_ = std::current_exception();
+    }
+  }
+
+  static void await(const pjrt::Event& event, const std::string& name) {
+    try {
+      event.await();
+    } catch (c10::Error& error) {
+      error.add_context("when running " + name + " on neuron");
+      throw;
     }
   }
 
@@ -91,7 +105,7 @@ class StreamState {
   }
 
   std::mutex mutex_;
-  std::deque<pjrt::Event> in_flight_;
+  std::deque<Launch> in_flight_;
   std::vector<std::shared_ptr<Completion>> awaited_;
   std::mutex error_mutex_;
   std::exception_ptr error_;
@@ -132,12 +146,12 @@ std::atomic<bool> launch_blocking{false};
 
 }  // namespace
 
-void track(int device, pjrt::Event launch) {
+void track(int device, pjrt::Event launch, const std::string& name) {
   if (C10_UNLIKELY(launch_blocking.load(std::memory_order_relaxed))) {
     launch.await();
     return;
   }
-  all_streams()[device].states[current_ids[device]].add(std::move(launch));
+  all_streams()[device].states[current_ids[device]].add(std::move(launch), name);
 }
 
 void set_launch_blocking(bool blocking) {

@@ -12,12 +12,14 @@
 #include <c10/core/Stream.h>
 
 #include <memory>
+#include <string>
 
 namespace neuron::device {
 
 // Notes a launch on the calling thread's current stream of `device`. Hot path: a
 // launch that has already finished is dropped at once.
-void track(int device, pjrt::Event launch);
+// `name` says in its error what was launched.
+void track(int device, pjrt::Event launch, const std::string& name);
 // NEURON_LAUNCH_BLOCKING: makes track wait for the launch and throw its error.
 void set_launch_blocking(bool blocking);
 

@@ -16,7 +16,8 @@ struct Handlers {
   // Makes the program of a call that the table does not know.
   std::function<std::shared_ptr<Program>(const Frame&)> miss;
   // Told before an operator runs on the host; throws where policy forbids it.
-  std::function<void(const OpInfo&, const std::string& reason)> fallback;
+  // Whether the run counts as a fallback.
+  std::function<bool(const OpInfo&, const std::string& reason)> fallback;
 };
 
 Handlers& handlers();

@@ -23,8 +23,9 @@ Road road_of(OpInfo& info) {
 }
 
 void run_on_host(OpInfo& info, torch::jit::Stack* stack, const std::string& reason) {
-  handlers().fallback(info, reason);
-  info.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  if (handlers().fallback(info, reason)) {
+    info.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  }
   at::native::cpu_fallback(info.op, stack);
 }
 

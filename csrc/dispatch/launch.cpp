@@ -120,8 +120,8 @@ Buffers execute(const Program& program, Frame& frame) {
   }
   auto arguments = bind(program, frame);
   c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
-  auto completion = program.executable->execute(arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device);
-  device::track(frame.device, std::move(completion));
+  auto completion = program.executable->execute(
+      arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device);
   release_donated(program, frame, arguments);
   Buffers buffers;
   for (size_t i = 0; i < handles.size(); ++i) {
@@ -129,6 +129,7 @@ Buffers execute(const Program& program, Frame& frame) {
     buffers.push_back(
         c10::make_intrusive<pjrt::Buffer>(client, handles[i], result.dtype, result.physical, frame.device));
   }
+  device::track(frame.device, std::move(completion), program.name);
   return buffers;
 }
 
@@ -205,7 +206,14 @@ at::Tensor wrap_buffer(
 }
 
 void launch(const Program& program, Frame& frame) {
-  auto buffers = execute(program, frame);
+  auto buffers = [&] {
+    try {
+      return execute(program, frame);
+    } catch (c10::Error& error) {
+      error.add_context("when running " + program.name + " on neuron");
+      throw;
+    }
+  }();
   if (!program.checks.empty()) {
     raise_failed_check(program, frame, buffers);
   }

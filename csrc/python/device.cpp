@@ -4,6 +4,7 @@
 #include "csrc/device/runtime.h"
 #include "csrc/device/slot.h"
 #include "csrc/device/stream.h"
+#include "csrc/dispatch/table.h"
 #include "csrc/python/module.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -26,9 +27,9 @@ using device::Runtime;
 device::PlatformConfig resolve_platform() {
   py::gil_scoped_acquire gil;
   try {
-    const py::object launch_blocking =
-        py::module_::import("torch_neuronx.runtime.config").attr("LAUNCH_BLOCKING");
-    device::set_launch_blocking(launch_blocking.attr("value")().cast<bool>());
+    const py::module_ settings = py::module_::import("torch_neuronx.runtime.config");
+    device::set_launch_blocking(settings.attr("LAUNCH_BLOCKING").attr("value")().cast<bool>());
+    dispatch::set_program_limit(settings.attr("MODEL_CACHE_SIZE").attr("value")().cast<size_t>());
     const py::object platform =
         py::module_::import("torch_neuronx.runtime.platforms").attr("resolve")();
     device::PlatformConfig config;

@@ -3,7 +3,7 @@
 #include "csrc/python/convert.h"
 #include "csrc/python/module.h"
 
-#include "csrc/dispatch/copy.h"
+#include "csrc/device/runtime.h"
 #include "csrc/dispatch/handlers.h"
 #include "csrc/dispatch/numbers.h"
 #include "csrc/dispatch/registration.h"
@@ -43,14 +43,16 @@ void describe(OpInfo& info) {
 }
 
 std::shared_ptr<dispatch::Program> miss(const Frame& frame) {
+  device::Runtime::get().check_fork();
   py::gil_scoped_acquire gil;
   py::object call = call_object(frame);
   return to_program(eager("miss")(call));
 }
 
-void fallback(const OpInfo& info, const std::string& reason) {
+bool fallback(const OpInfo& info, const std::string& reason) {
   py::gil_scoped_acquire gil;
-  py::module_::import("torch_neuronx.eager.fallback").attr("on_fallback")(info.name, reason);
+  py::module_ policy = py::module_::import("torch_neuronx.eager.fallback");
+  return policy.attr("on_fallback")(info.name, reason).cast<bool>();
 }
 
 std::map<std::string, int64_t> counts(std::atomic<int64_t> OpInfo::*counter) {

@@ -48,7 +48,7 @@ def test_value_and_gradient(name, dtype):
 
     # CPU rounds some gradients' factors to bfloat16 on the way; each is at most a few units.
     eps = torch.finfo(dtype).eps
-    agree(both, X.to(dtype), rtol=8 * eps, atol=4 * eps)
+    agree(both, X.to(dtype), rtol=8 * eps, atol=16 * eps)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4, 1), (3, 0), (0, 3), (2, 3, 50257)], ids=str)

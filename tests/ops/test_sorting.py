@@ -63,7 +63,7 @@ def test_mode():
 def test_small_and_empty():
     agree(lambda x: (*x.sort(), *x.topk(1), *x.kthvalue(1), *x.mode()), torch.tensor(3.0))
     agree(lambda x: (*x.sort(0), *x.sort(1)), torch.ones(0, 3))
-    agree(lambda x: x.argsort(0, stable=True), torch.randint(10, (10, 1)))
+    agree(lambda x: x.argsort(dim=0, stable=True), torch.randint(10, (10, 1)))
     agree(lambda x: (x.msort(), *x.sort(1)), torch.randperm(120).view(2, 3, 4, 5).float())
 
 

@@ -5,6 +5,7 @@ counts what ran. How a host run is done is csrc/dispatch's; which ops need one i
 torch_neuronx.lowering. The rest is public through torch_neuronx.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,14 +33,19 @@ def no_fallback() -> Iterator[None]:
     try:
         yield
     finally:
-        torch._C._stash_obj_in_tls(_FORBIDDEN, outer)
+        # Never left behind: a thread that ends with an object in this state waits for the GIL.
+        if not outer:
+            torch._C._remove_obj_from_tls(_FORBIDDEN)
 
 
-def on_fallback(op_name: str, reason: str) -> None:
+def on_fallback(op_name: str, reason: str) -> bool:
     """Called before `op_name` runs on the host; raises when that is not allowed.
 
     Raises NotImplementedError (a RuntimeError), as PyTorch does for an op without a kernel.
+    Returns whether the run counts: printing a tensor brings it to the host by its nature.
     """
+    if _is_printing():
+        return False
     forbidden_by = _forbidden_by()
     if forbidden_by:
         raise NotImplementedError(
@@ -51,6 +57,16 @@ def on_fallback(op_name: str, reason: str) -> None:
             "torch_neuronx.no_fallback() or NEURON_FALLBACK_ENABLED=0 makes this an error.",
             stacklevel=2,
         )
+    return True
+
+
+def _is_printing() -> bool:
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is torch._tensor_str._str_intern.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _forbidden_by() -> str:

@@ -87,14 +87,14 @@ def elu(out, x, alpha=1, scale=1, input_scale=1):
     """scale * x above 0, alpha * scale * expm1(x * input_scale) elsewhere."""
     x, alpha, scale, input_scale = operands(out, x, alpha, scale, input_scale)
     below = hlo.expm1(x * input_scale) * (alpha * scale)
-    return hlo.convert(hlo.select(x > 0, x * scale, below), out.dtype)
+    return hlo.convert(hlo.select(x <= 0, below, x * scale), out.dtype)
 
 
 @rule_for(aten.celu.default)
 def celu(out, x, alpha=1.0):
     x, alpha = operands(out, x, alpha)
     below = hlo.expm1(x / alpha) * alpha
-    return hlo.convert(hlo.select(x > 0, x, below), out.dtype)
+    return hlo.convert(hlo.select(x <= 0, below, x), out.dtype)
 
 
 @rule_for(aten.softplus.default)

@@ -94,7 +94,7 @@ def elu_backward(out, grad, alpha, scale, input_scale, is_result, x):
     grad, alpha, scale, input_scale, x = operands(out, grad, alpha, scale, input_scale, x)
     height = alpha * scale
     below = x + height if is_result else height * hlo.exp(x * input_scale)
-    slope = hlo.select(x > 0, scale, input_scale * below)
+    slope = hlo.select(x <= 0, input_scale * below, scale)
     return hlo.convert(grad * slope, out.dtype)
 
 

@@ -1,10 +1,10 @@
 """Scaled dot product attention and its gradient, as plain matrix products around a float32 softmax.
 
-Serves PyTorch's overrideable fused attention and, in graphs traced for the CPU, its CPU flash attention;
-the transformer fast paths are in `transformer`. Shape suffixes: B batch, H query heads, K key/value
-heads, Q queries, S keys, D head dim. Query heads h * H / K .. share key head h, so they fold into the
-query dimension. The backward rebuilds the probabilities from `logsumexp` and the dropout mask from the
-saved generator state, which is why nothing of size Q * S is kept.
+Serves PyTorch's overrideable fused attention and, in graphs traced for the CPU, its CPU flash
+attention; the transformer fast paths are in `transformer`. Shape suffixes: B batch, H query heads,
+K key/value heads, Q queries, S keys, D head dim. Query heads h * H / K .. share key head h, so
+they fold into the query dimension. The backward rebuilds the probabilities from `logsumexp` and
+the dropout mask from the saved generator state, which is why nothing of size Q * S is kept.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def attention(
     return y, lse, None, None, q.shape[2], k.shape[2], seed, offset, None
 
 
-@lowers(
-    aten._scaled_dot_product_fused_attention_overrideable_backward.default, runtime=("scale",)
-)
+@lowers(aten._scaled_dot_product_fused_attention_overrideable_backward.default, runtime=("scale",))
 def attention_backward(
     out, grad, query, key, value, attn_bias, mask, result, logsumexp, cum_seq_q, cum_seq_k,
     max_q, max_k, dropout_p, is_causal, philox_seed, philox_offset, *, scale=None,
@@ -57,7 +55,7 @@ def attention_backward(
     )  # fmt: skip
     return tuple(
         hlo.convert(hlo.reshape(g, meta.shape), meta.dtype) if meta is not None and wanted else None
-        for g, meta, wanted in zip(gradients, out, mask)
+        for g, meta, wanted in zip(gradients, out, mask, strict=True)
     )
 
 
@@ -80,7 +78,7 @@ def attention_for_cpu_backward(
     gradients = _gradients(
         grad, query, key, value, result, logsumexp, attn_mask, 0.0, None, is_causal, scale
     )
-    return tuple(hlo.convert(g, meta.dtype) for g, meta in zip(gradients, out))
+    return tuple(hlo.convert(g, meta.dtype) for g, meta in zip(gradients, out, strict=False))
 
 
 def _four_d(x):
@@ -146,7 +144,7 @@ def softmax_and_lse(scores):
 
 
 def _weighted(p, v):
-    """Probabilities [B, H, Q, S] by values [B, K, S, D] -> [B, H, Q, D], rounded to v's dtype first."""
+    """p[B, H, Q, S], rounded to v's dtype, by v[B, K, S, D] -> [B, H, Q, D]."""
     folded = _folded(hlo.convert(p, v.dtype), v.shape[1])
     return hlo.reshape(batched_product(folded, v, (3, 2)), [*p.shape[:3], v.shape[-1]])
 

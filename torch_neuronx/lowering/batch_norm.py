@@ -1,8 +1,8 @@
-"""Batch normalisation: training and inference, with and without running statistics, and its gradient.
+"""Batch normalisation in training and inference, and its gradient.
 
-Instance norm is PyTorch's own composite over these. Statistics are computed in float32 for bfloat16 and
-float16 and saved in the dtype PyTorch CPU saves them in. The ops that update running statistics in place
-reach these rules as their functional forms.
+Instance norm is PyTorch's own composite over these. Statistics are computed in float32 for
+bfloat16 and float16 and saved in the dtype PyTorch CPU saves them in. The ops that update running
+statistics in place reach these rules as their functional forms.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ _RUNTIME = ("momentum", "eps")
 
 
 @lowers(aten._native_batch_norm_legit_functional.default, runtime=_RUNTIME)
-def batch_norm_functional(
-    out, x, weight, bias, running_mean, running_var, training, momentum, eps
-):
+def batch_norm_functional(out, x, weight, bias, running_mean, running_var, training, momentum, eps):
     if not training:
         y = _normalized(out[0], x, weight, bias, *_running(x, running_mean, running_var, eps))
         return y, *_no_statistics(out), running_mean, running_var
@@ -63,7 +61,7 @@ def batch_norm_of_batch(out, x, weight, bias, training, momentum, eps):
 
 @lowers(aten.native_batch_norm.default, runtime=_RUNTIME)
 def batch_norm(out, x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """The calls that write nothing: those that update running statistics take the functional form."""
+    """The calls that write nothing: those that update statistics take the functional form."""
     if training:
         return batch_norm_of_batch(out, x, weight, bias, training, momentum, eps)
     return batch_norm_inference(out, x, weight, bias, running_mean, running_var, momentum, eps)
@@ -102,7 +100,7 @@ def batch_norm_backward(
     gradients = grad * _per_channel(scale, x.shape), product * rstd, grads
     return tuple(
         None if meta is None or not wanted else hlo.convert(g, meta.dtype)
-        for g, meta, wanted in zip(gradients, out, mask)
+        for g, meta, wanted in zip(gradients, out, mask, strict=True)
     )
 
 

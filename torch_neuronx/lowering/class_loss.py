@@ -1,7 +1,7 @@
-"""Losses whose target is a class index: negative log likelihood and the margin losses, with gradients.
+"""Losses whose target is a class index: negative log likelihood and margin losses, and gradients.
 
-A target out of range fails the program's check with PyTorch CPU's text. Cross entropy, with or without
-label smoothing, is PyTorch's own composite over these.
+A target out of range fails the program's check with PyTorch CPU's text. Cross entropy, with or
+without label smoothing, is PyTorch's own composite over these.
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ def multi_margin_loss(out, x, target, p=1, margin=1, weight=None, reduction=MEAN
 
 
 @rule_for(aten.multi_margin_loss_backward.default, static=("p",))
-def multi_margin_loss_backward(
-    out, grad, x, target, p, margin, weight=None, reduction=MEAN
-):
+def multi_margin_loss_backward(out, grad, x, target, p, margin, weight=None, reduction=MEAN):
     x, target, other = _rows(x, target)
     slack = _slack(x, target, margin)
     slope = hlo.convert(slack > 0.0, x.dtype) if p == 1 else 2.0 * slack

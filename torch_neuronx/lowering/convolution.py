@@ -1,9 +1,10 @@
 """Convolutions of one to three dimensions, transposed or not, and their gradients.
 
 Three facts carry the file. A transposed convolution is a convolution of the input with holes in it
-(`lhs_dilation`) by the mirrored kernel. The gradient of a convolution's input is a transposed convolution
-and the other way round. The gradient of its weight is a convolution of the input by the output's gradient
-with batch and channels exchanged. Unbatched and complex inputs are PyTorch's own composites.
+(`lhs_dilation`) by the mirrored kernel. The gradient of a convolution's input is a transposed
+convolution and the other way round. The gradient of its weight is a convolution of the input by
+the output's gradient with batch and channels exchanged. Unbatched and complex inputs are PyTorch's
+own composites.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def convolution_backward_overrideable(
         dx = hlo.convert(_input_gradient(grad, x, weight, window, transposed, groups), x.dtype)
     if mask[1]:
         image, kernel = (grad, x) if transposed else (x, grad)
-        dw = hlo.convert(_weight_gradient(image, kernel, weight.shape, *window, groups), weight.dtype)
+        dw = hlo.convert(
+            _weight_gradient(image, kernel, weight.shape, *window, groups), weight.dtype
+        )
     if mask[2]:
         dims = [d for d in range(grad.ndim) if d != 1]
         db = total(hlo.convert(grad, compute_dtype(grad.dtype)), dims)
@@ -71,13 +74,15 @@ def _per_axis(values, rank: int) -> list[int]:
 
 def _direct(shape, x, weight, stride, padding, dilation, groups):
     """x[N, C, ...] by weight[O, C/groups, ...]."""
-    return _convolve(shape, x, weight, stride, list(zip(padding, padding)), dilation, groups)
+    return _convolve(
+        shape, x, weight, stride, list(zip(padding, padding, strict=True)), dilation, groups
+    )
 
 
 def _transposed(shape, x, weight, stride, padding, dilation, extra, groups):
-    """x[N, C, ...] by weight[C, O/groups, ...], the input spread by `stride`, `extra` on the far side."""
-    reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
-    edges = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra)]
+    """x[N, C, ...] spread by `stride`, by weight[C, O/groups, ...]; `extra` on the far side."""
+    reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
+    edges = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
     ones = [1] * len(stride)
     kernel = _mirrored(weight, groups)
     return _convolve(shape, x, kernel, ones, edges, dilation, groups, spread=stride)
@@ -98,9 +103,11 @@ def _input_gradient(grad, x, weight, window, transposed, groups):
     stride, padding, dilation = window
     reached = [
         (g - 1) * s - 2 * p + d * (k - 1) + 1
-        for g, s, p, d, k in zip(grad.shape[2:], stride, padding, dilation, weight.shape[2:])
+        for g, s, p, d, k in zip(
+            grad.shape[2:], stride, padding, dilation, weight.shape[2:], strict=True
+        )
     ]
-    extra = [n - r for n, r in zip(x.shape[2:], reached)]
+    extra = [n - r for n, r in zip(x.shape[2:], reached, strict=True)]
     return _transposed(x.shape, grad, weight, *window, extra, groups)
 
 
@@ -114,7 +121,9 @@ def _weight_gradient(image, kernel, shape, stride, padding, dilation, groups):
     rhs = hlo.transpose(kernel, [1, 0, *range(2, kernel.ndim)])
     edges = [
         (p, d * (t - 1) + (g - 1) * s + 1 - i - p)
-        for p, d, t, g, s, i in zip(padding, dilation, taps, kernel.shape[2:], stride, size)
+        for p, d, t, g, s, i in zip(
+            padding, dilation, taps, kernel.shape[2:], stride, size, strict=True
+        )
     ]
     y = _convolve([c, o, *taps], lhs, rhs, dilation, edges, stride, groups)
     return hlo.transpose(y, [1, 0, *range(2, y.ndim)])

@@ -1,8 +1,9 @@
 """Connectionist temporal classification: the loss of all alignments of a target, and its gradient.
 
-The forward and backward variables run over time in a loop inside the program. Lengths are part of the
-program, as they decide the shape of `log_alpha`. Shape suffixes: T time, N batch, C classes, S states
-(a target with a blank before, between and after its labels). Notation of Graves et al., ICML 2006.
+The forward and backward variables run over time in a loop inside the program. Lengths are part of
+the program, as they decide the shape of `log_alpha`. Shape suffixes: T time, N batch, C classes, S
+states (a target with a blank before, between and after its labels). Notation of Graves et al.,
+ICML 2006.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class _States:
 
 
 @infers(aten._ctc_loss.default)
-def _infer_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
+def _infer_ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False
+):
     steps, batch, _ = log_probs.shape
     if len(input_lengths) != batch or max(input_lengths, default=0) > steps:
         raise ValueError("the CPU kernel has the text of this refusal")
@@ -51,7 +54,7 @@ def _infer_ctc_loss_backward(grad, log_probs, *args):
 def ctc_loss(out, log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
     """-> (negative log likelihood [N], log_alpha [N, T, S])."""
     states = _states(log_probs, targets, input_lengths, target_lengths, blank)
-    steps, batch, width = states.log_probs_TNS.shape
+    batch, width = states.label_NS.shape
     place = hlo.iota((batch, width), 1, torch.int32)
     first_NS = place <= hlo.constant(np.minimum(states.last_N, 1).astype(np.int32)[:, None])
 

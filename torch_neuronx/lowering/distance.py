@@ -1,7 +1,8 @@
 """p-norm distances between the rows of two matrices or of one, with their gradients.
 
-The Euclidean distance of many rows goes through one matrix product, as PyTorch CPU decides; everything
-else subtracts row from row. `pairwise_distance` and cosine similarity are PyTorch's own composites.
+The Euclidean distance of many rows goes through one matrix product, as PyTorch CPU decides;
+everything else subtracts row from row. `pairwise_distance` and cosine similarity are PyTorch's own
+composites.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def _check_offsets(offsets: Value, entries: int) -> None:
     check(
         first != 0,
         "RuntimeError",
-        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-        "However, got {}",
+        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+        "position 0. However, got {}",
         first,
     )
     message = (

@@ -12,9 +12,11 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.elementwise import is_nan, rule_for, where
-from torch_neuronx.lowering.hlo.reduce import identity
+from torch_neuronx.lowering.ordering import sort_order, take_along
 from torch_neuronx.lowering.reduction import over
+from torch_neuronx.lowering.registry import infers
 from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.views import move_dim
 
 aten = torch.ops.aten
 
@@ -84,15 +86,26 @@ def aminmax(out, x, dim=None, keepdim=False):
     return tuple(hlo.reduce(x, dims, kind, keepdim) for kind in ("min", "max"))
 
 
+def _refusing_empty(op):
+    """The metadata of `op`; PyTorch's meta kernel lets a dimension pass that CPU finds empty."""
+
+    def infer(x, *args, **kwargs):
+        dims = over(x, args[0] if args else None)
+        if any(x.shape[d] == 0 for d in dims):
+            raise ValueError("the CPU kernel has the text of this refusal")
+        return op(x, *args, **kwargs)
+
+    infers(op)(infer)
+
+
+for _packet in (aten.max, aten.min):
+    _refusing_empty(_packet.default)
+    _refusing_empty(_packet.dim)
+_refusing_empty(aten.median.dim)
+_refusing_empty(aten.nanmedian.dim)
+
+
 # ---- median ------------------------------------------------------------------------------------------
-
-
-def _ascending(x: Value, dim: int) -> Value:
-    """x sorted along `dim`, NaN last whatever its sign."""
-    if x.dtype.is_floating_point:
-        x = where(is_nan(x), float("nan"), x)
-    (ordered,) = hlo.sort([x], dim, lambda a, b: hlo.compare(a, b, "LT", total_order=True), False)
-    return ordered
 
 
 def middle(x: Value, dim: int, ignore_nan: bool) -> tuple[Value, Value]:
@@ -100,27 +113,28 @@ def middle(x: Value, dim: int, ignore_nan: bool) -> tuple[Value, Value]:
 
     A NaN wins unless ignored; of nothing but NaN the median is NaN.
     """
-    size, place = x.shape[dim], positions(x.shape, dim)
-    nans = hlo.reduce(hlo.convert(is_nan(x), place.dtype), [dim], "add", keepdim=True)
+    last = x.ndim - 1
+    x = move_dim(x, dim, last)
+    size = x.shape[last]
+    nans = hlo.reduce(hlo.convert(is_nan(x), torch.int64), [last], "add", keepdim=True)
     live = size - nans
-    rank = (live - 1) / 2 if ignore_nan else hlo.full(live.shape, (size - 1) // 2, live.dtype)
-    bad = live == 0 if ignore_nan else nans > 0
-    lowest = hlo.full(x.shape, identity("max", x.dtype), x.dtype)
-    picked = hlo.select(place == rank, _ascending(x, dim), lowest)
-    value = hlo.reduce(picked, [dim], "max", keepdim=True)
-    hit = x == value
-    if x.dtype.is_floating_point:
-        value = where(bad, float("nan"), value)
-        hit = hlo.select(bad, is_nan(x), hit)
-    index = hlo.reduce(hlo.select(hit, place, size), [dim], "min", keepdim=True)
-    return value, hlo.convert(index, torch.int64)
+    if ignore_nan:
+        rank = hlo.max((live - 1) / 2, 0)
+    else:
+        rank = where(nans > 0, live, (size - 1) // 2 + 0 * nans)
+    index = take_along(sort_order(x, descending=False), rank)
+    return move_dim(take_along(x, index), last, dim), move_dim(index, last, dim)
 
 
 def _median(ignore_nan):
     def whole(out, x):
+        if not x.numel:
+            return hlo.full((), float("nan"), out.dtype)
         return hlo.reshape(middle(hlo.reshape(x, (x.numel,)), 0, ignore_nan)[0], ())
 
     def along(out, x, dim, keepdim=False):
+        if not x.numel:
+            return tuple(hlo.full(meta.shape, 0, meta.dtype) for meta in out)
         line = x if x.ndim else hlo.reshape(x, (1,))
         found = middle(line, dim % line.ndim, ignore_nan)
         return tuple(hlo.reshape(v, meta.shape) for v, meta in zip(found, out, strict=True))

@@ -1,8 +1,9 @@
 """Sampling images and volumes at given coordinates, with gradients of both.
 
-Along each axis a coordinate reads a few taps: a position, its weight and the weight's slope. One sample is
-the sum over all combinations of taps; a tap outside the image counts as zero. Modes, padding and their
-gradients are those of aten/native/GridSampler.h. Shape suffixes: N batch, C channels, Q samples, P pixels.
+Along each axis a coordinate reads a few taps: a position, its weight and the weight's slope. One
+sample is the sum over all combinations of taps; a tap outside the image counts as zero. Modes,
+padding and their gradients are those of aten/native/GridSampler.h. Shape suffixes: N batch, C
+channels, Q samples, P pixels.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def grid_sampler(out, x, grid, mode, padding, align):
     total_NCQ = None
     for taps in itertools.product(*(taps for taps, _ in axes)):
         index, inside, weight, _ = _combined(taps, sizes)
-        value = hlo.select(inside, gather_planes(image_NCP, index) * weight, 0.0)
+        value = hlo.select(inside, gather_planes(image_NCP, index), 0.0) * weight
         total_NCQ = value if total_NCQ is None else total_NCQ + value
     return hlo.convert(hlo.reshape(total_NCQ, out.shape), out.dtype)
 
@@ -51,7 +52,7 @@ def grid_sampler_backward(out, grad, x, grid, mode, padding, align, mask):
 
 
 def _image_gradient(grad_NCQ, combined, pixels: int):
-    n, c, q = grad_NCQ.shape
+    n, c, _ = grad_NCQ.shape
     index = hlo.concat([hlo.select(inside, i, pixels) for i, inside, _, _ in combined], 2)
     updates = hlo.concat([grad_NCQ * weight for _, _, weight, _ in combined], 2)
     return scatter_planes(hlo.full((n, c, pixels), 0, grad_NCQ.dtype), index, updates, "add")
@@ -63,8 +64,8 @@ def _grid_gradient(grad_NCQ, image_NCP, combined, axes):
     for index, inside, _, slopes in combined:
         value = hlo.select(inside, gather_planes(image_NCP, index), 0.0)
         along = hlo.reduce(value * grad_NCQ, [1], "add", keepdim=True)
-        by_axis = [total + along * slope for total, slope in zip(by_axis, slopes)]
-    parts = [total * factor for total, (_, factor) in zip(by_axis, axes)]
+        by_axis = [total + along * slope for total, slope in zip(by_axis, slopes, strict=True)]
+    parts = [total * factor for total, (_, factor) in zip(by_axis, axes, strict=True)]
     n, _, q = parts[0].shape
     return hlo.concat([hlo.reshape(p, [n, q, 1]) for p in reversed(parts)], 2)
 
@@ -87,7 +88,7 @@ def _prepared(x, grid, mode: int, padding: int, align: bool):
 def _combined(taps, sizes):
     """Of one tap per axis: flat index, whether it is inside, weight, and the slope by each axis."""
     index, inside = None, None
-    for (position, _, _), size in zip(taps, sizes):
+    for (position, _, _), size in zip(taps, sizes, strict=True):
         here = (position >= 0.0) & (position <= float(size - 1))
         flat = hlo.convert(hlo.select(here, position, 0.0), torch.int32)
         index = flat if index is None else index * size + flat
@@ -107,7 +108,7 @@ def _taps(place, size: int, mode: int, padding: int, align: bool):
     if mode == _BICUBIC:
         low = hlo.floor(x)
         padded = [_padded(low + float(k), size, padding, align)[0] for k in (-1, 0, 1, 2)]
-        return list(zip(padded, *_cubic(x - low))), factor
+        return list(zip(padded, *_cubic(x - low), strict=True)), factor
     x, slope = _padded(x, size, padding, align)
     one = hlo.full(x.shape, 1, x.dtype)
     if mode == _NEAREST:

@@ -14,15 +14,20 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import checked, put, put_at, put_flat, take
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
-from torch_neuronx.lowering.indexing import OUT_OF_BOUNDS, OUT_OF_RANGE, address, masked, vector
+from torch_neuronx.lowering.indexing import (
+    OUT_OF_BOUNDS,
+    OUT_OF_RANGE,
+    address,
+    is_mask,
+    masked,
+    vector,
+)
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.scatter import reduce_into
 from torch_neuronx.lowering.value import Value
 from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
-
-MASKS = (torch.bool, torch.uint8)
 
 
 @lowers(aten.index_put.default)
@@ -43,7 +48,7 @@ def _unsafe_index_put(out, x, indices, values, accumulate=False):
 def index_put(x: Value, indices, values: Value, accumulate: bool, safe=()) -> Value:
     """Indices of the dimensions in `safe` are known to be in range, or nowhere."""
     given = [index for index in indices if index is not None]
-    if any(_is_mask(index) for index in given):
+    if any(is_mask(index) for index in given):
         if len(given) == 1:
             return _put_under_mask(x, indices, values, accumulate)
         indices, safe = _unmasked(x, indices, values)
@@ -96,12 +101,12 @@ def _unmasked(x: Value, indices, values: Value) -> tuple[list[Value | None], lis
     """
     lengths, wanted = _lengths(x, indices, values)
     length = max([wanted, *lengths])
-    room = length if length > 1 else max(i.numel for i in indices if _is_mask(i))
+    room = length if length > 1 else max(i.numel for i in indices if is_mask(i))
     plain: list[Value | None] = []
     places: list[int] = []
     counts: list[Value] = []
     for index in indices:
-        if not _is_mask(index):
+        if not is_mask(index):
             plain.append(index)
             continue
         places += range(len(plain), len(plain) + index.ndim)
@@ -126,21 +131,17 @@ def _check_counts(counts: list[Value], length: int, single_fits: bool) -> None:
         check(wrong, "IndexError", message, count)
 
 
-def _is_mask(index: Value | None) -> bool:
-    return index is not None and index.dtype in MASKS
-
-
 def _lengths(x: Value, indices, values: Value) -> tuple[list[int], int]:
     """(last sizes of the index tensors, size of `values` where the indices' last dimension
     stands).
     """
-    spans = [index.ndim if _is_mask(index) else 1 for index in indices]
+    spans = [index.ndim if is_mask(index) else 1 for index in indices]
     starts = [sum(spans[:n]) for n in range(len(spans))]
     given = [n for n, index in enumerate(indices) if index is not None]
     adjacent = given == list(range(given[0], given[0] + len(given)))
     rest = x.ndim - sum(spans[n] for n in given)
     axis = values.ndim - 1 - (rest - starts[given[0]] * adjacent)
-    lengths = [indices[n].shape[-1] for n in given if indices[n].ndim and not _is_mask(indices[n])]
+    lengths = [indices[n].shape[-1] for n in given if indices[n].ndim and not is_mask(indices[n])]
     return [1, *lengths], values.shape[axis] if axis >= 0 else 1
 
 

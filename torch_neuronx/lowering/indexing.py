@@ -28,7 +28,7 @@ from torch_neuronx.lowering.addressing import (
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
-from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.value import LoweringError, Value
 from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
@@ -37,12 +37,16 @@ OUT_OF_BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size
 OUT_OF_RANGE = "index out of range in self"
 
 
+def is_mask(index: Value | None) -> bool:
+    return index is not None and index.dtype in (torch.bool, torch.uint8)
+
+
 class Addressed(NamedTuple):
     """What a list of index tensors addresses: broadcast indices, their dimensions, where the
     result has them.
     """
 
-    index: list[Value]
+    positions: list[Value]
     dims: list[int]
     place: int
 
@@ -58,6 +62,8 @@ def address(
     where the first one does if the indexed dimensions are adjacent, else in front. `safe`
     indices are not checked.
     """
+    if any(is_mask(index) for index in indices):
+        raise LoweringError("a mask among the indices makes the result's shape depend on the data")
     dims = [d for d, index in enumerate(indices) if index is not None]
     tensors = [index for index in indices if index is not None]
     shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))
@@ -143,7 +149,7 @@ class Masked(NamedTuple):
 
     mask: Value
     rank: Value
-    count: Value
+    total: Value
 
 
 def masked(mask: Value, shape: Sequence[int]) -> Masked:

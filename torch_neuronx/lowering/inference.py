@@ -1,7 +1,7 @@
-"""Result metadata of neural network ops where PyTorch's meta kernel differs from its CPU kernel or is missing.
+"""Result metadata of neural network ops whose meta kernel is missing or unlike the CPU's.
 
-Not lowering: these functions run on fake CPU tensors and only make empty results. Most ops need no entry.
-Called by `eager.fake` through the registry.
+Not lowering: these functions run on fake CPU tensors and only make empty results. Most ops need no
+entry. Called by `eager.fake` through the registry.
 """
 
 from __future__ import annotations
@@ -144,7 +144,9 @@ _row_loss_is_scalar(aten.multi_margin_loss.default)
 _row_loss_is_scalar(aten.multilabel_margin_loss_forward.default)
 
 
-@infers(aten._scaled_dot_product_fused_attention_overrideable_backward.default, without_cpu_kernel=True)
+@infers(
+    aten._scaled_dot_product_fused_attention_overrideable_backward.default, without_cpu_kernel=True
+)
 def _attention_backward(grad, query, key, value, attn_bias, mask, *args, **kwargs):
     """The schema takes no None for the sequence lengths that the forward leaves out."""
     inputs = (query, key, value, attn_bias)

@@ -1,7 +1,8 @@
 """Losses between an input and a target of its shape, with their gradients.
 
-Computed in float32 for bfloat16 and float16 and rounded once. L1, KL, cosine, hinge, triplet, Poisson and
-ranking losses are PyTorch's own composites; losses of class indices are in `class_loss`.
+Computed in float32 for bfloat16 and float16 and rounded once. L1, KL, cosine, hinge, triplet,
+Poisson and ranking losses are PyTorch's own composites; losses of class indices are in
+`class_loss`.
 """
 
 from __future__ import annotations
@@ -117,9 +118,7 @@ def binary_cross_entropy_backward(out, grad, x, target, weight=None, reduction=M
 
 
 @rule_for(aten.binary_cross_entropy_with_logits.default)
-def binary_cross_entropy_with_logits(
-    out, x, target, weight=None, pos_weight=None, reduction=MEAN
-):
+def binary_cross_entropy_with_logits(out, x, target, weight=None, pos_weight=None, reduction=MEAN):
     x, target, weight, pos_weight = _wide(x, target, weight, pos_weight)
     softplus = hlo.log1p(hlo.exp(-hlo.abs(x))) + hlo.max(-x, 0.0)
     if pos_weight is not None:

@@ -1,8 +1,8 @@
 """Max pooling with indices: plain, adaptive and fractional, its gradients, and unpooling.
 
-Which element a window takes is PyTorch CPU's: the first largest one, but the last NaN if there is any.
-That choice is a total order on (value, flat position), so it may be made axis by axis. One-dimensional
-pooling is PyTorch's own composite over these.
+Which element a window takes is PyTorch CPU's: the first largest one, but the last NaN if there is
+any. That choice is a total order on (value, flat position), so it may be made axis by axis.
+One-dimensional pooling is PyTorch's own composite over these.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ def _max_pool(rank: int):
         edges = [
             (p, (o - 1) * s + d * (k - 1) + 1 - n - p)
             for n, o, k, s, p, d in zip(
-                x.shape[-rank:], values.shape[-rank:], kernel, stride, padding, dilation
+                x.shape[-rank:],
+                values.shape[-rank:],
+                kernel,
+                stride,
+                padding,
+                dilation,
+                strict=True,
             )
         ]
         lead = x.ndim - rank
@@ -63,7 +69,7 @@ def _adaptive_max_pool(rank: int):
         values, _ = out
         taps = [
             Taps.windows(*adaptive_bounds(n, o), n)
-            for n, o in zip(x.shape[-rank:], values.shape[-rank:])
+            for n, o in zip(x.shape[-rank:], values.shape[-rank:], strict=True)
         ]
         value, index = x, _positions(x.shape, rank)
         for axis, tap in enumerate(taps, start=x.ndim - rank):
@@ -109,14 +115,16 @@ def _fractional_positions(sample, size: int, count: int, kernel: int):
     planes = sample.shape[0]
     i = hlo.convert(hlo.iota((planes, count), 1, torch.int32), sample.dtype)
     alpha = (size - kernel) / (count - 1) if count > 1 else 0.0
-    start = hlo.convert((i + sample) * alpha, torch.int32) - hlo.convert(sample * alpha, torch.int32)
+    start = hlo.convert((i + sample) * alpha, torch.int32) - hlo.convert(
+        sample * alpha, torch.int32
+    )
     start = hlo.select(i == count - 1, size - kernel, start)
     shape = (planes, count, kernel)
     return hlo.broadcast_in_dim(start, shape, [0, 1]) + hlo.iota(shape, 2, torch.int32)
 
 
 def _crossed(outer, inner, size: int):
-    """Flat positions [planes, A*B, k*l] of the windows of two axes, `size` the inner axis's length."""
+    """Flat positions [planes, A*B, k*l] of the windows of two axes, the inner `size` long."""
     p, a, k = outer.shape
     _, b, m = inner.shape
     shape = (p, a, b, k, m)
@@ -198,5 +206,5 @@ def _reduced(value, index, axis: int, taps: Taps):
     start = _start(value.dtype)
     if not taps.valid.all():
         valid = along(taps.valid, axis, pair[0], torch.bool)
-        pair = [hlo.select(valid, p, s) for p, s in zip(pair, start)]
+        pair = [hlo.select(valid, p, s) for p, s in zip(pair, start, strict=True)]
     return hlo.variadic_reduce(pair, start, [axis + 1], _larger)

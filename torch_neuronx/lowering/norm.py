@@ -1,7 +1,7 @@
 """Layer, group and RMS normalisation with their gradients, and weight norm.
 
-Everything is computed in float32 for bfloat16 and float16 and rounded once. Batch norm has a file of its
-own; local response norm is PyTorch's own composite.
+Everything is computed in float32 for bfloat16 and float16 and rounded once. Batch norm has a file
+of its own; local response norm is PyTorch's own composite.
 """
 
 from __future__ import annotations
@@ -86,14 +86,10 @@ def group_norm_backward(out, grad, x, mean, rstd, weight, n, c, hxw, groups, mas
     dtype = compute_dtype(x.dtype)
     shape = x.shape
     grad, x = (_grouped(hlo.convert(v, dtype), n, c, hxw, groups) for v in (grad, x))
-    mean, rstd = (
-        hlo.reshape(hlo.convert(v, dtype), [n, groups, 1, 1]) for v in (mean, rstd)
-    )
+    mean, rstd = (hlo.reshape(hlo.convert(v, dtype), [n, groups, 1, 1]) for v in (mean, rstd))
     normal = (x - mean) * rstd
     scaled = grad if weight is None else grad * _group_channels(weight, grad)
-    dx = rstd * (
-        scaled - _mean(scaled, [2, 3]) - normal * _mean(scaled * normal, [2, 3])
-    )
+    dx = rstd * (scaled - _mean(scaled, [2, 3]) - normal * _mean(scaled * normal, [2, 3]))
     dw, db = (hlo.reshape(total(v, [0, 3]), [c]) for v in (grad * normal, grad))
     return _wanted(out, mask, hlo.reshape(dx, shape), dw, db)
 
@@ -114,7 +110,6 @@ def weight_norm_backward(out, grad, v, g, norm, dim):
     along = _sum_but(grad * v, dim) / norm
     dv = (g / norm) * (grad - v * (along / norm))
     return hlo.convert(dv, out[0].dtype), hlo.convert(along, out[1].dtype)
-
 
 
 def _inner(x, normalized_shape) -> list[int]:
@@ -155,11 +150,13 @@ def _sum_but(x, dim: int):
 
 
 def _as(metas, *values):
-    return tuple(None if m is None else hlo.convert(v, m.dtype) for m, v in zip(metas, values))
+    return tuple(
+        None if m is None else hlo.convert(v, m.dtype) for m, v in zip(metas, values, strict=True)
+    )
 
 
 def _wanted(out, mask, *gradients):
     return tuple(
         hlo.convert(g, meta.dtype) if wanted and meta is not None else None
-        for g, meta, wanted in zip(gradients, out, mask)
+        for g, meta, wanted in zip(gradients, out, mask, strict=True)
     )

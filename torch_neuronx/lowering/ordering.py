@@ -17,6 +17,7 @@ from torch_neuronx.lowering.addressing import flatten, linear, take_flat
 from torch_neuronx.lowering.value import Value
 
 _HALF = 2**31
+_SMALL = 2**14
 
 
 def sort_key(x: Value) -> Value:
@@ -59,8 +60,18 @@ def _pass(key: Value) -> Value:
     """
     position = hlo.iota(key.shape, key.ndim - 1, torch.int64)
     packed = hlo.or_(hlo.shl(key, 32), position)
-    (packed,) = hlo.sort([packed], -1, lambda a, b: a < b, stable=False)
-    return hlo.and_(packed, 2 * _HALF - 1)
+    return hlo.and_(ascending(packed), 2 * _HALF - 1)
+
+
+def ascending(x: Value) -> Value:
+    """The distinct int64 values of the last dimension in order.
+
+    XLA:CPU knows `a < b` and sorts with it natively, but newer builds cannot serialize such an
+    executable; written as `b > a` it is compiled, which a small sort does not feel.
+    """
+    native = x.numel > _SMALL
+    (x,) = hlo.sort([x], -1, lambda a, b: a < b if native else b > a, stable=False)
+    return x
 
 
 def largest(x: Value, k: int) -> Value:

@@ -36,10 +36,11 @@ def blocks(state: Value, count: int) -> list[Value]:
     counter = hlo.iota((count,), 0, torch.uint64) + offset
     start = [hlo.full((), 0, torch.int32), counter, hlo.full((count,), 0, torch.uint64)]
 
-    def body(step, low, high, *key):
+    def body(step: Value, low: Value, high: Value, *key: Value) -> list[Value]:
         words = [*_halves(low), *_halves(high)]
         for _ in range(_ROUNDS):
-            words, key = _round(*words, *key), [k + w for k, w in zip(key, _WEYL, strict=True)]
+            words = _round(*words, *key)
+            key = tuple(k + w for k, w in zip(key, _WEYL, strict=True))
         return [step + 1, _joined(*words[:2]), _joined(*words[2:]), *key]
 
     return hlo.while_([*start, *_halves(seed)], lambda step, *_: step < _LOOPS, body)[1:3]

@@ -1,7 +1,7 @@
 """Average pooling in two and three dimensions, adaptive or not, and its gradients.
 
-One-dimensional and Lp pooling are PyTorch's own composites over these; maxima are in `max_pooling`.
-Sums accumulate in float32 for bfloat16 and float16.
+One-dimensional and Lp pooling are PyTorch's own composites over these; maxima are in
+`max_pooling`. Sums accumulate in float32 for bfloat16 and float16.
 """
 
 from __future__ import annotations
@@ -51,16 +51,14 @@ def _avg_pool(rank: int):
 
 
 def _avg_pool_backward(rank: int):
-    def rule(
-        out, grad, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-    ):
+    def rule(out, grad, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
         kernel, stride, padding = _window(rank, kernel, stride, padding)
         divisor = _divisor(x.shape, grad.shape, kernel, stride, padding, count_include_pad)
         share = _divided(hlo.convert(grad, compute_dtype(grad.dtype)), divisor_override, divisor)
         edges = [
             (k - 1 - p, n + p - (o - 1) * s - 1)
             for k, p, n, o, s in zip(
-                kernel, padding, x.shape[-rank:], grad.shape[-rank:], stride
+                kernel, padding, x.shape[-rank:], grad.shape[-rank:], stride, strict=True
             )
         ]
         dx = hlo.reduce_window(
@@ -132,7 +130,9 @@ def _edges(x_shape, out_shape, kernel, stride, padding) -> list[tuple[int, int]]
     rank = len(kernel)
     return [
         (p, (o - 1) * s + k - n - p)
-        for n, o, k, s, p in zip(x_shape[-rank:], out_shape[-rank:], kernel, stride, padding)
+        for n, o, k, s, p in zip(
+            x_shape[-rank:], out_shape[-rank:], kernel, stride, padding, strict=True
+        )
     ]
 
 
@@ -140,7 +140,9 @@ def _divisor(x_shape, out_shape, kernel, stride, padding, count_include_pad: boo
     """How many elements each window counts: padding on request, what ceil_mode adds never."""
     rank = len(kernel)
     counts = []
-    for n, o, k, s, p in zip(x_shape[-rank:], out_shape[-rank:], kernel, stride, padding):
+    for n, o, k, s, p in zip(
+        x_shape[-rank:], out_shape[-rank:], kernel, stride, padding, strict=True
+    ):
         start = np.arange(o) * s - p
         end = np.minimum(start + k, n + p)
         if not count_include_pad:

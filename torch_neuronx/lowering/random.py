@@ -15,6 +15,7 @@ from torch_neuronx.lowering import hlo, rng
 from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.ordering import ascending
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
@@ -173,8 +174,7 @@ def _randperm(out, n, *, dtype=None):
     place_bits = max(size - 1, 1).bit_length()
     keys = hlo.bitcast(rng.random_bits((size,), 64), torch.int64)
     keys = hlo.or_(hlo.shl(keys, place_bits), hlo.iota((size,), 0, torch.int64))
-    (keys,) = hlo.sort([keys], 0, lambda a, b: a < b, stable=False)
-    return hlo.convert(hlo.and_(keys, 2**place_bits - 1), out.dtype)
+    return hlo.convert(hlo.and_(ascending(keys), 2**place_bits - 1), out.dtype)
 
 
 def integers(out, low: Value, span: Value) -> Value:

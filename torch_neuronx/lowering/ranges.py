@@ -44,16 +44,23 @@ def arange_step(out, start, end, step=1, *, dtype=None):
 def _spaced(out, start, end, steps):
     """Computed from the nearer end, as ATen's linspace kernel, so that both ends are exact.
 
-    Both ends are cast to the result's dtype first; integers go on in float64.
+    Both ends are cast to the result's dtype first. Integers go on in float64; bfloat16 and float16
+    round after every operation, as ATen's do.
     """
     exact = not (out.dtype.is_floating_point or out.dtype.is_complex)
     dtype = torch.float64 if exact else compute_dtype(out.dtype)
+    half = hlo.iota(out.shape, 0, torch.int64) < max(steps // 2, 1)
+
+    def cast(x):
+        return rounded(x, out.dtype)
+
+    def along(index):
+        return cast(cast(hlo.convert(index, dtype)) * step)
+
     start, end = (_cast(x, out.dtype, dtype) for x in (start, end))
-    index = hlo.convert(hlo.iota(out.shape, 0, torch.int64), dtype)
-    step = (end - start) / max(steps - 1, 1)
-    from_end = end - ((steps - 1) - index) * step
-    first_half = hlo.iota(out.shape, 0, torch.int64) < max(steps // 2, 1)
-    return hlo.select(first_half, start + index * step, from_end)
+    step = cast(cast(end - start) / max(steps - 1, 1))
+    index = hlo.iota(out.shape, 0, torch.int64)
+    return hlo.select(half, cast(start + along(index)), cast(end - along(steps - 1 - index)))
 
 
 def _cast(x, dtype, wide):

@@ -1,8 +1,9 @@
-"""The fused LSTM and GRU cells that PyTorch's recurrent layers call on accelerators, with gradients.
+"""The fused LSTM and GRU cells that recurrent layers call on accelerators, with gradients.
 
-Their outputs and the layout of `workspace` are those of PyTorch's CUDA kernels (aten/native/cuda/RNN.cu):
-the LSTM keeps its four activated gates, the GRU its reset, update and new gates, the old state and the
-hidden part of the new gate. The layers themselves are PyTorch's own composites over these cells.
+Their outputs and the layout of `workspace` are those of PyTorch's CUDA kernels
+(aten/native/cuda/RNN.cu): the LSTM keeps its four activated gates, the GRU its reset, update and
+new gates, the old state and the hidden part of the new gate. The layers themselves are PyTorch's
+own composites over these cells.
 """
 
 from __future__ import annotations
@@ -89,5 +90,5 @@ def _split(x, parts: int):
 def _as(out, *values):
     return tuple(
         None if meta is None or v is None else hlo.convert(v, meta.dtype)
-        for meta, v in zip(out, values)
+        for meta, v in zip(out, values, strict=True)
     )

@@ -21,8 +21,14 @@ from torch_neuronx.lowering.views import wrap_dim
 aten = torch.ops.aten
 
 COMBINERS = {
-    "sum": "add", "add": "add", "mean": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min",
-}  # fmt: skip
+    "sum": "add",
+    "add": "add",
+    "mean": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
 
 
 def targets(x: Value, dim: int, index: Value) -> tuple[Value, Value, Value]:

@@ -12,7 +12,7 @@ from torch_neuronx.lowering.addressing import any_true, put_flat
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
-from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.value import LoweringError, Value
 from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
@@ -131,6 +131,8 @@ def _repeat_interleave(out, repeats, *, output_size=None):
     """Position i of the output names how many repeat runs have ended by i. `output_size` makes
     it static.
     """
+    if output_size is None:
+        raise LoweringError("the shape of its result depends on the data")
     (size,) = out.shape
     repeats = hlo.convert(repeats, torch.int64)
     ends = prefix_sum(repeats, 0)

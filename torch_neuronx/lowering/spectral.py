@@ -1,8 +1,9 @@
 """Discrete Fourier transforms of real and complex tensors over any dimensions.
 
-StableHLO transforms the last one to three dimensions, so the others are moved there, three at a time. Its
-inverse divides by the length, which is undone: PyTorch's `normalization` says what to scale by. STFT, the
-FFT shifts and the `torch.fft` functions are PyTorch's own composites over these.
+StableHLO transforms the last one to three dimensions, so the others are moved there, three at a
+time. Its inverse divides by the length, which is undone: PyTorch's `normalization` says what to
+scale by. STFT, the FFT shifts and the `torch.fft` functions are PyTorch's own composites over
+these.
 """
 
 from __future__ import annotations

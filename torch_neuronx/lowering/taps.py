@@ -1,8 +1,9 @@
-"""Axes resampled by fixed taps: the one form of adaptive pooling, interpolation and their gradients.
+"""Axes resampled by fixed taps: what adaptive pooling, interpolation and their gradients share.
 
-A `Taps` says of each output position along one axis which input positions it reads and with what weight.
-It is made of numpy arrays from shapes alone, so it is a constant of the program; its transpose is again a
-`Taps`, which is how the gradient rules get theirs. Pooling and upsampling rules call `resample`.
+A `Taps` says of each output position along one axis which input positions it reads and with what
+weight. It is made of numpy arrays from shapes alone, so it is a constant of the program; its
+transpose is again a `Taps`, which is how the gradient rules get theirs. Pooling and upsampling
+rules call `resample`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The inference fast paths of nn.MultiheadAttention and nn.TransformerEncoderLayer, and their parts.
+"""The inference fast paths of nn.MultiheadAttention and nn.TransformerEncoderLayer.
 
-Each is one op to the dispatcher and one program here. Masks are bool, true where nothing is attended to;
-a row masked throughout gives NaN, as on CPU. Shape suffixes: B batch, T tokens, E embedding, H heads,
-D head dim, S keys. Nested tensors never reach these rules.
+Each is one op to the dispatcher and one program here. Masks are bool, true where nothing is
+attended to; a row masked throughout gives NaN, as on CPU. Shape suffixes: B batch, T tokens, E
+embedding, H heads, D head dim, S keys. Nested tensors never reach these rules.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 import torch
 
 from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.activation import normal_cdf
 from torch_neuronx.lowering.attention import batched_product
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.elementwise import number
 from torch_neuronx.lowering.registry import infers, lowers
-from torch_neuronx.lowering.activation import normal_cdf
 from torch_neuronx.lowering.softmax import along, shifted
 
 aten = torch.ops.aten
@@ -80,7 +80,7 @@ def transform_bias_rescale_qkv(out, qkv, qkv_bias, num_heads):
     width = qkv.shape[2] // 3
     parts = [hlo.slice_dim(biased, 2, i * width, (i + 1) * width) for i in range(3)]
     q, k, v = (_by_head(p, num_heads) for p in parts)
-    return tuple(hlo.convert(p, m.dtype) for p, m in zip((_scaled(q), k, v), out))
+    return tuple(hlo.convert(p, m.dtype) for p, m in zip((_scaled(q), k, v), out, strict=True))
 
 
 def _by_head(x, heads: int):

@@ -1,8 +1,9 @@
 """Interpolation by fixed taps along each axis: nearest, linear, cubic and their antialiased forms.
 
-Which input positions an output reads, and with what weights, follows from sizes and scale factors alone:
-the tables are made here in the arithmetic of PyTorch's CPU kernels (aten/native/UpSample.h), float32
-unless the tensor is float64. The gradients use the transposed tables.
+Which input positions an output reads, and with what weights, follows from sizes and scale factors
+alone: the tables are made here in the arithmetic of PyTorch's CPU kernels
+(aten/native/UpSample.h), float32 unless the tensor is float64. The gradients use the transposed
+tables.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.cast import compute_dtype
-from torch_neuronx.lowering.registry import lowers
+from torch_neuronx.lowering.registry import infers, lowers
 from torch_neuronx.lowering.taps import Taps, resample
 
 aten = torch.ops.aten
@@ -115,6 +116,9 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
 _bilinear_aa = antialiased(_triangle, 1)
 _bicubic_aa = antialiased(lambda x: _cubic_filter(x, -0.5), 2)
 
+# What PyTorch computes the tables of in float32.
+_SINGLE = (torch.float32, torch.bfloat16, torch.float16)
+
 # op name, spatial rank, table, whether the schema has align_corners
 _OPS: list[tuple[str, int, Table, bool]] = [
     *((f"upsample_nearest{n}d", n, nearest, False) for n in (1, 2, 3)),
@@ -132,8 +136,8 @@ _OPS: list[tuple[str, int, Table, bool]] = [
 def _tables(table: Table, sizes, counts, aligned: bool, args, dtype) -> list[Taps]:
     align, factors = (args[0], args[1:]) if aligned else (False, args)
     factors = [*factors, *[None] * len(sizes)]
-    real = np.float64 if dtype == torch.float64 else np.float32
-    return [table(n, c, align, f, real) for n, c, f in zip(sizes, counts, factors)]
+    real = np.float32 if dtype in _SINGLE else np.float64
+    return [table(n, c, align, f, real) for n, c, f in zip(sizes, counts, factors, strict=False)]
 
 
 def _forward(rank: int, table: Table, aligned: bool):
@@ -153,19 +157,56 @@ def _backward(rank: int, table: Table, aligned: bool):
 
 
 def _resampled(out, x, taps: list[Taps]):
-    """x resampled along its last axes, the innermost first; bytes are rounded to nearest."""
+    """x resampled along its last axes, the innermost first."""
     weighted = any(np.any(t.weight != 1) for t in taps)
-    integral = not x.dtype.is_floating_point
-    wide = torch.float32 if integral and weighted else compute_dtype(x.dtype)
-    y = hlo.convert(x, wide)
+    if weighted and not x.dtype.is_floating_point:
+        return _resampled_bytes(x, taps)
+    y = hlo.convert(x, compute_dtype(x.dtype))
     for axis in reversed(range(len(taps))):
         y = resample(y, x.ndim - len(taps) + axis, taps[axis])
-    if integral and weighted:
-        y = hlo.clamp(0.0, hlo.round_even(y), 255.0)
     return hlo.convert(y, out.dtype)
 
 
+def _resampled_bytes(x, taps: list[Taps]):
+    """As PyTorch and Pillow resize bytes: 16-bit weights, rounded to a byte axis by axis."""
+    if x.dtype != torch.uint8:
+        raise NotImplementedError(f"interpolation between pixels is not implemented for {x.dtype}")
+    for axis in reversed(range(len(taps))):
+        table, at = taps[axis], x.ndim - len(taps) + axis
+        if np.all(table.weight == 1):
+            x = resample(x, at, table)
+            continue
+        shift = _weight_bits(table.weight)
+        weight = np.trunc(table.weight * 2.0**shift + np.copysign(0.5, table.weight))
+        whole = Taps(table.index, weight.astype(np.int32), table.valid, table.size)
+        total = resample(hlo.convert(x, torch.int32), at, whole) + (1 << (shift - 1))
+        x = hlo.convert(hlo.clamp(0, hlo.shr_arith(total, shift), 255), torch.uint8)
+    return x
+
+
+def _weight_bits(weight: np.ndarray) -> int:
+    """The most fraction bits with which every weight still fits 16 bits."""
+    largest = float(weight.max(initial=0))
+    bits = 0
+    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    return bits
+
+
+def _infer(op):
+    """PyTorch's meta kernels stumble over an empty batch: take one of a batch of one."""
+
+    def infer(x, *args):
+        if x.numel() or x.ndim < 3 or 0 in x.shape[1:]:
+            return op(x, *args)
+        return op(x.new_empty(1, *x.shape[1:]), *args)[:0]
+
+    return infer
+
+
 for _name, _rank, _table, _aligned in _OPS:
-    lowers(getattr(aten, _name).default)(_forward(_rank, _table, _aligned))
+    _op = getattr(aten, _name).default
+    lowers(_op)(_forward(_rank, _table, _aligned))
+    infers(_op)(_infer(_op))
     if hasattr(aten, _name + "_backward"):
         lowers(getattr(aten, _name + "_backward").default)(_backward(_rank, _table, _aligned))
