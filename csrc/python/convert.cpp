@@ -1,5 +1,6 @@
 #include "csrc/python/convert.h"
 
+#include <pybind11/complex.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/utils/pybind.h>

@@ -193,6 +193,9 @@ add(
     call(t(2, 4, 3, 3), image, [2, 2], [2, 2], [0, 0], False, True, None),
 )
 add(aten.avg_pool3d.default, call(t(1, 2, 4, 4, 4), [2, 2, 2]))
+add(aten.avg_pool1d.default, call(t(2, 4, 6), [2]))
+add(aten.adaptive_avg_pool1d.default, call(t(2, 4, 6), [3]))
+add(aten.resize_.default, call(t(3, 4), [2, 3]))
 add(aten._adaptive_avg_pool2d.default, call(image, [2, 3]))
 add(aten._adaptive_avg_pool2d_backward.default, call(t(2, 4, 2, 3), image))
 add(aten._adaptive_avg_pool3d.default, call(t(1, 2, 4, 4, 4), [2, 3, 2]))
@@ -353,6 +356,6 @@ FACTORIES = {
     *UNDEFINED_VALUES,
 } - {aten.native_dropout.default}
 # Questions about a tensor's description; they never reach a device.
-METADATA = {"sym_numel", "sym_size", "sym_storage_offset", "sym_stride"}
+METADATA = {"sym_is_contiguous", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride"}
 # The output's shape depends on the values, so the host computes it.
 DATA_DEPENDENT = {aten.nonzero.default}

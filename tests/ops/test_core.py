@@ -11,12 +11,14 @@ DTYPES = [torch.float32, torch.bfloat16, torch.int64, torch.bool]
 
 
 def core_overloads():
-    for name in dir(torch.ops.aten):
-        packet = getattr(torch.ops.aten, name)
-        for overload in packet.overloads() if hasattr(packet, "overloads") else ():
-            op = getattr(packet, overload)
-            if torch.Tag.core in op.tags and name not in METADATA:
-                yield op
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, rest = name.partition("::")
+        packet, _, overload = rest.partition(".")
+        if space != "aten" or packet in METADATA:
+            continue
+        op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+        if torch.Tag.core in op.tags:
+            yield op
 
 
 def to_device(value):

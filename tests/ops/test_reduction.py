@@ -58,7 +58,9 @@ def test_extremes_of_integers(dtype):
 def test_sums_keep_precision_over_long_runs():
     assert torch.ones(2**25, device="neuron").sum().item() == 2**25
     x = torch.rand(3, 100003)
-    agree(lambda x: [x.sum(1), x.sum(0), x.mean(1), x.var(1), x.norm()], x)
+    agree(lambda x: [x.sum(1), x.sum(0), x.mean(1), x.var(1)], x)
+    norm = x.to("neuron").norm()
+    torch.testing.assert_close(norm.cpu(), x.double().norm().float())
 
 
 def test_half_precision_accumulates_in_float32():

@@ -197,7 +197,7 @@ class _Placement:
 
     def _new(self, value: Value, meta: torch.Tensor) -> tuple[Any, ...]:
         strides = tuple(meta.stride())
-        buffer = recipe.to_memory(value, strides)
+        buffer = recipe.fresh(value, strides)
         self._add(buffer, ("new", value.dtype, value.shape, strides, buffer.shape))
         return ("result", len(self.values) - 1)
 

@@ -31,8 +31,8 @@ class Description:
 
 @functools.cache
 def describe(op: OpOverload) -> Description:
-    if any(r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns):
-        return _without_rule(op, "it returns a view, which is the dispatcher's own business")
+    if _is_view(op):
+        return _without_rule(op, "it is a view, which is the dispatcher's own business")
     target = functional_target(op)
     reason = registry.host_reason(op) or (target and registry.host_reason(target))
     if reason:
@@ -45,6 +45,14 @@ def describe(op: OpOverload) -> Description:
     if target is not None and target in decompositions():
         return Description("decomposition")
     return _without_rule(op, "it has neither a lowering rule nor a decomposition")
+
+
+def _is_view(op: OpOverload) -> bool:
+    """Whether the op only says otherwise how a tensor sees its storage."""
+    returns_view = any(
+        r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns
+    )
+    return returns_view or torch.Tag.inplace_view in op.tags
 
 
 def _without_rule(op: OpOverload, reason: str) -> Description:
@@ -70,7 +78,10 @@ def decompositions() -> dict[OpOverload, Callable[..., Any]]:
 
 
 def has_composite_kernel(op: OpOverload) -> bool:
+    """A kernel in terms of other ops. Of a structured op it is only its out= form in disguise."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if _is_view(op) and has(op.name(), "CompositeExplicitAutogradNonFunctional"):
+        return True
     return has(op.name(), "CompositeExplicitAutograd")
 
 

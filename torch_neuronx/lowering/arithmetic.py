@@ -73,27 +73,34 @@ def add_relu(out, x, y, alpha=1):
 # ---- division ----------------------------------------------------------------------------------------
 
 
-def _refuse_zero(divisor: Value) -> None:
-    """CPU's error for an integer division by zero."""
-    if divisor.numel:
-        zero = hlo.reduce(is_zero(divisor), range(divisor.ndim), "or")
-        check(zero, "RuntimeError", "ZeroDivisionError", hlo.full((), 0, torch.int64))
+def _refusing_zero(fn):
+    """`fn` of integers with CPU's error for a zero divisor; then the dividend stays what it was."""
+
+    def guarded(x, y):
+        if x.dtype.is_floating_point or not y.numel:
+            return fn(x, y)
+        zero = hlo.reduce(is_zero(y), None, "or")
+        check(zero, "RuntimeError", "ZeroDivisionError")
+        return hlo.select(hlo.broadcast_to(zero, x.shape), x, fn(x, y))
+
+    guarded.__doc__ = fn.__doc__
+    return guarded
 
 
 def divide(x, y):
     return x / y
 
 
+@_refusing_zero
 def _divide_trunc(x, y):
     """Of integers; floats are rounded to the result's dtype before they are truncated."""
-    _refuse_zero(y)
     return x / y
 
 
+@_refusing_zero
 def divide_floor(x, y):
     """c10::div_floor_floating and div_floor_integer: the exact quotient, rounded down."""
     if not x.dtype.is_floating_point:
-        _refuse_zero(y)
         return _floor_of(x / y, hlo.rem(x, y), y)
     rest = hlo.rem(x, y)
     quotient = _floor_of((x - rest) / y, rest, y)
@@ -127,17 +134,17 @@ def div_mode(out, x, y, *, rounding_mode):
 
 
 @pointwise(aten.fmod.Tensor, aten.fmod.Scalar)
+@_refusing_zero
 def fmod(x, y):
     """The remainder with the sign of the dividend."""
-    if not x.dtype.is_floating_point:
-        _refuse_zero(y)
     return hlo.rem(x, y)
 
 
 @pointwise(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+@_refusing_zero
 def remainder(x, y):
     """The remainder with the sign of the divisor."""
-    rest = fmod(x, y)
+    rest = hlo.rem(x, y)
     turn = hlo.and_(hlo.not_(is_zero(rest)), hlo.xor(_negative(rest), _negative(y)))
     return hlo.select(turn, rest + y, rest)
 

@@ -147,4 +147,4 @@ def adagrad(out, params, grads, sums, steps, *, lr, lr_decay, weight_decay, eps,
         squares = squares + grad * grad
         param = param - number(rate, param) * grad / (hlo.sqrt(squares) + number(eps, param))
         rows.append(_kept(found_inf, [param, unscaled, squares], list(tensors)))
-    return _transposed(rows, 3)
+    return [*_transposed(rows, 3), list(steps)]

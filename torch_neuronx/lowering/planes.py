@@ -16,7 +16,7 @@ def gather_planes(planes, index):
 
 
 def scatter_planes(planes, index, updates, combiner: str):
-    """planes[..., P] with updates[..., Q] folded in at index[..., Q]; those beyond P are dropped."""
+    """planes[..., P] with updates[..., Q] folded in at index[..., Q]; those past P are dropped."""
     index = linear(_per_plane(planes, index), planes.shape, planes.ndim - 1)
     return hlo.reshape(put_flat(flatten(planes), index, updates, combiner), planes.shape)
 

@@ -53,6 +53,14 @@ def to_memory(value: Value, strides: Sequence[int]) -> Value:
     return value if order is None else hlo.transpose(value, order)
 
 
+def fresh(value: Value, strides: Sequence[int]) -> Value:
+    """The buffer of a new tensor of these strides: what its elements do not cover is zero."""
+    if memory_order(value.shape, strides) is not None:
+        return to_memory(value, strides)
+    extent = 1 + sum((n - 1) * s for n, s in zip(value.shape, strides, strict=True))
+    return scatter_strided(hlo.full((extent,), 0, value.dtype), value, strides)
+
+
 def read(base: Value, nbytes: int, view: View) -> Value:
     """The logical value of `view` over the storage of `nbytes` whose start `base` fills."""
     if view.numel == 0:
