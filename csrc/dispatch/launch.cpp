@@ -7,7 +7,9 @@
 #include "csrc/pjrt/client.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/util/accumulate.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace neuron::dispatch {
@@ -233,24 +235,16 @@ void launch(const Program& program, Frame& frame) {
   }
 }
 
-void finish(Program& program) {
+void finish(Program& program, const std::vector<int>& bases) {
+  auto is_donated = [&](int base) { return std::find(bases.begin(), bases.end(), base) != bases.end(); };
   for (auto& result : program.results) {
-    size_t count = 1;
-    for (int64_t dim : result.physical) {
-      count *= static_cast<size_t>(dim);
+    result.nbytes = c10::multiply_integers(result.physical) * c10::elementSize(result.dtype);
+    if (result.kind != Result::Write || !is_donated(result.base)) {
+      program.new_bytes += result.nbytes;
     }
-    result.nbytes = count * c10::elementSize(result.dtype);
-    program.new_bytes += result.nbytes;
   }
   for (const auto& input : program.inputs) {
-    bool donated = false;
-    for (const auto& result : program.results) {
-      if (input.kind == Input::Base && result.kind == Result::Write && result.base == input.index) {
-        donated = true;
-        program.new_bytes -= result.nbytes;
-      }
-    }
-    program.donated.push_back(donated);
+    program.donated.push_back(input.kind == Input::Base && is_donated(input.index));
   }
 }
 

@@ -53,7 +53,7 @@ struct Program {
   std::vector<Result> results;
   std::vector<Return> returns;
   std::vector<Check> checks;
-  std::vector<bool> donated; // per input: is a base that a result replaces
+  std::vector<bool> donated; // per input: a base that the program may write into
   uint64_t rng_increment = 0;
   size_t new_bytes = 0; // that the results add to the device's memory
 
@@ -68,7 +68,7 @@ struct Program {
   std::string reason;
 };
 
-// Fills `donated`, `new_bytes` and the results' byte counts.
-void finish(Program& program);
+// Fills `donated`, `new_bytes` and the results' byte counts; `bases` are the donated ones.
+void finish(Program& program, const std::vector<int>& bases);
 
 } // namespace neuron::dispatch

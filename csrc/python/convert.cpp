@@ -1,6 +1,7 @@
 #include "csrc/python/convert.h"
 
 #include <pybind11/complex.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/utils/pybind.h>
@@ -349,7 +350,7 @@ void fill_launch(dispatch::Program& program, const py::object& launch) {
       result.physical = {static_cast<int64_t>(2 * program.checks.size())};
     }
   }
-  dispatch::finish(program);
+  dispatch::finish(program, launch.attr("donated").cast<std::vector<int>>());
 }
 
 void fill_resize(dispatch::Program& program, const py::object& resize) {

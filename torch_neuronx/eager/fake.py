@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
 )
 
-from torch_neuronx.eager.call import Call
+from torch_neuronx.eager.call import Call, TensorSpec
 from torch_neuronx.eager.standins import CpuStandIns, FakeStandIns, MetaStandIns, fake_mode
 from torch_neuronx.lowering import registry
 
@@ -68,6 +68,19 @@ def raise_cpu_error(call: Call) -> None:
     error = _error_on_cpu(call, fill=0)
     if error is not None and str(_error_on_cpu(call, fill=1)) == str(error):
         raise error
+
+
+def resized_on_cpu(
+    call: Call, targets: Sequence[TensorSpec]
+) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """(index, sizes, strides) that the call gives its out= arguments: structured ops give them the
+    result's strides, others contiguous ones, and no meta kernel tells which."""
+    standins = CpuStandIns(call, fill=0)
+    with quiet():
+        positional, keyword = standins.bind(call.op, call.args)
+        call.op(*positional, **keyword)
+    tensors = [(t.index, standins.tensors[t.index]) for t in targets]
+    return [(index, tuple(t.shape), tuple(t.stride())) for index, t in tensors]
 
 
 @contextlib.contextmanager

@@ -101,6 +101,8 @@ class _Planner:
         misfits = [(t, r) for t, r in targets if _misfits(t, r)]
         if not all(self.call.is_out(t) for t, _ in misfits):
             raise NoProgram("its result has another shape than the tensor it writes to")
+        if any(not r.is_contiguous() for _, r in misfits):
+            return fake.resized_on_cpu(self.call, [t for t, _ in misfits])
         return [(t.index, tuple(r.shape), tuple(r.stride())) for t, r in misfits]
 
     def _lower(
@@ -114,6 +116,8 @@ class _Planner:
         for spec, value in _pairs(self.written, written):
             bases.write(spec, hlo.convert(value, spec.dtype))
         donated = placed.writes()
+        if not all(check.leaves_target for check in module.program.checks):
+            donated = {}
         placed.checks(module.program.checks)
         launch = Launch(
             executable=None,
@@ -123,6 +127,7 @@ class _Planner:
             checks=[(c.exception, c.message) for c in module.program.checks],
             rng_increment=0,
             name=str(self.call.op),
+            donated=[index for _, index in donated],
         )
         return launch, placed.values, donated
 

@@ -6,7 +6,7 @@ C++ reads these by attribute; the disk cache stores their fields, apart from the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,6 +20,7 @@ class Launch:
     returns: one per schema return: ("result", k) | ("arg", tensor index) | ("list", [...])
     | ("none",) | ("value", python value).
     checks: (exception type name, message with at most one {}).
+    donated: bases whose buffers the program may write into, when nothing else holds them.
     """
 
     executable: Any
@@ -29,6 +30,7 @@ class Launch:
     checks: list[tuple[str, str]]
     rng_increment: int
     name: str
+    donated: list[int] = field(default_factory=list)
 
 
 @dataclass

@@ -17,7 +17,17 @@ from torch._ops import OpOverload
 from torch_neuronx.eager.functional import form_of
 from torch_neuronx.lowering import registry
 
+aten = torch.ops.aten
 _DATA_DEPENDENT = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+# Their results share the argument's storage although their schemas do not say so.
+_UNDECLARED_VIEWS = frozenset(
+    {
+        aten._unsafe_view.default,
+        aten.lift.default,
+        aten.unsafe_split.Tensor,
+        aten.unsafe_split_with_sizes.default,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ def _is_view(op: OpOverload) -> bool:
     returns_view = any(
         r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns
     )
-    return returns_view or torch.Tag.inplace_view in op.tags
+    return returns_view or torch.Tag.inplace_view in op.tags or op in _UNDECLARED_VIEWS
 
 
 def _without_rule(op: OpOverload, reason: str) -> Description:

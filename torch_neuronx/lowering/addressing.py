@@ -58,7 +58,7 @@ def checked(
     if not index.numel:
         return narrow(index, size)
     failed, value = first_where(outside, index)
-    check(failed, error, message, value)
+    check(failed, error, message, value, leaves_target=write)
     index = narrow(wrapped(index, size) if negative else index, size)
     if write:
         nowhere = hlo.full(index.shape, size, index.dtype)

@@ -31,6 +31,7 @@ class Check:
     message: str
     failed: Value
     value: Value
+    leaves_target: bool
 
 
 @dataclass
@@ -70,10 +71,19 @@ def location(name: str, file: str | None = None, line: int = 0) -> Iterator[None
         yield
 
 
-def check(failed: Value, exception: str, message: str, value: Value | None = None) -> None:
+def check(
+    failed: Value,
+    exception: str,
+    message: str,
+    value: Value | None = None,
+    *,
+    leaves_target: bool = False,
+) -> None:
     """Raises `exception` at the launch if `failed` (0-d bool) is true.
 
-    `message` may have one `{}`, which `value` (0-d int64) fills. Not allowed inside a region.
+    `message` may have one `{}`, which `value` (0-d int64) fills. `leaves_target` promises that a
+    failed check makes the new value of what the op writes equal to the old one; without it the
+    program may not write into the old one's memory. Not allowed inside a region.
     """
     from torch_neuronx.lowering.hlo import full
 
@@ -82,4 +92,4 @@ def check(failed: Value, exception: str, message: str, value: Value | None = Non
     shown = full((), 0, torch.int64) if value is None else value
     if shown.shape != () or shown.dtype != torch.int64:
         raise LoweringError(f"a check shows a 0-d int64, got {shown}")
-    current().checks.append(Check(exception, message, failed, shown))
+    current().checks.append(Check(exception, message, failed, shown, leaves_target))

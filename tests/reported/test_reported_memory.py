@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import DEVICE, agree, on, random
+from both_devices import DEVICE, agree, on, random
 
 import torch_neuronx
 

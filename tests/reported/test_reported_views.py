@@ -5,7 +5,7 @@ import time
 
 import pytest
 import torch
-from agreement import DEVICE, agree, on, random
+from both_devices import DEVICE, agree, on, random
 
 
 def test_20_stride_zero_anywhere():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import DEVICE, agree, on, random
+from both_devices import DEVICE, agree, on, random
 
 
 def masks():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import DEVICE, agree, on, random
+from both_devices import DEVICE, agree, on, random
 
 
 def test_60_first_layers_of_a_resnet():

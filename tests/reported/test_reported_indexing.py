@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import DEVICE, agree, on, random
+from both_devices import DEVICE, agree, on, random
 
 
 def test_01_index_keeps_int64():

@@ -1,0 +1,75 @@
+"""Convolutions and the gradients of their three arguments agree with the CPU, strides included."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from agreement import agree, refused
+
+CONVOLUTIONS = {
+    "1d": (F.conv1d, (2, 4, 9), (6, 4, 3), {"stride": 2, "padding": 1}),
+    "2d": (F.conv2d, (2, 4, 9, 8), (6, 4, 3, 3), {"padding": (0, 2)}),
+    "2d_dilated": (F.conv2d, (2, 4, 9, 8), (6, 4, 3, 2), {"stride": (2, 1), "dilation": (1, 2)}),
+    "2d_grouped": (F.conv2d, (2, 4, 9, 8), (6, 2, 3, 3), {"groups": 2, "padding": 1}),
+    "2d_depthwise": (F.conv2d, (2, 4, 9, 8), (8, 1, 3, 3), {"groups": 4, "stride": 2}),
+    "2d_pointwise_strided": (F.conv2d, (2, 4, 8, 8), (3, 4, 1, 1), {"stride": 2}),
+    "2d_padded_beyond_kernel": (F.conv2d, (1, 2, 2, 2), (3, 2, 3, 3), {"padding": 4}),
+    "3d": (F.conv3d, (1, 2, 5, 4, 5), (3, 2, 3, 2, 3), {"stride": (2, 1, 1), "padding": 1}),
+    "transposed_1d": (F.conv_transpose1d, (2, 4, 5), (4, 3, 4), {"stride": 2, "padding": 1}),
+    "transposed_2d": (
+        F.conv_transpose2d,
+        (2, 4, 5, 6),
+        (4, 3, 4, 3),
+        {"stride": (2, 3), "padding": 1, "output_padding": (1, 2)},
+    ),
+    "transposed_2d_grouped": (
+        F.conv_transpose2d,
+        (2, 4, 5, 6),
+        (4, 3, 2, 3),
+        {"groups": 2, "dilation": 2, "padding": 1},
+    ),
+    "transposed_3d": (F.conv_transpose3d, (1, 2, 3, 2, 3), (2, 3, 2, 2, 2), {"stride": 2}),
+    "unbatched": (F.conv2d, (4, 6, 6), (3, 4, 3, 3), {}),
+    "empty_batch": (F.conv2d, (0, 4, 6, 6), (3, 4, 3, 3), {}),
+}
+
+
+def value_and_gradients(name, x, w, b):
+    convolve, _, _, options = CONVOLUTIONS[name]
+    x, w, b = (v.detach().requires_grad_() for v in (x, w, b))
+    y = convolve(x, w, b, **options)
+    return y.detach(), *torch.autograd.grad(y, (x, w, b), torch.ones_like(y))
+
+
+def samples(name, dtype=torch.float32):
+    convolve, x, w, options = CONVOLUTIONS[name]
+    channels = w[1] * options.get("groups", 1) if "transpose" in convolve.__name__ else w[0]
+    return [torch.randn(s).to(dtype) for s in (x, w, (channels,))]
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_value_and_gradients(name):
+    agree(lambda *a: value_and_gradients(name, *a), *samples(name), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["2d", "2d_grouped", "transposed_2d"])
+def test_channels_last(name):
+    x, w, b = samples(name)
+    x = x.to(memory_format=torch.channels_last)
+    agree(lambda *a: value_and_gradients(name, *a), x, w, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_dtypes(dtype):
+    eps = torch.finfo(dtype).eps
+    x, w, b = samples("2d", dtype)
+    agree(lambda *a: value_and_gradients("2d", *a), x, w, b, rtol=8 * eps, atol=64 * eps)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64], ids=str)
+def test_integers(dtype):
+    x, w = (torch.randint(-5, 5, s, dtype=dtype) for s in ((2, 4, 5, 5), (6, 4, 3, 3)))
+    agree(F.conv2d, x, w)
+
+
+def test_channels_that_do_not_match_are_refused():
+    refused(F.conv2d, torch.randn(2, 4, 5, 5), torch.randn(6, 3, 3, 3))
