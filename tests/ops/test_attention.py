@@ -1,4 +1,4 @@
-"""Attention agrees with the CPU's unfused formula, forward and backward; the fast paths with theirs."""
+"""Attention agrees with its formula in float64, forward and backward; fast paths with the CPU."""
 
 import math
 

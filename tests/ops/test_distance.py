@@ -1,4 +1,4 @@
-"""Distances between rows and their gradients agree with the CPU for every norm, coinciding rows too."""
+"""Distances between rows, and gradients, agree with the CPU for every norm, equal rows too."""
 
 import pytest
 import torch

@@ -25,7 +25,9 @@ def test_defaults_follow_the_number():
     made(lambda d: [torch.tensor(v, device=d) for v in (1, 2.5, True, 1j)])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.int32, torch.float64], ids=str
+)
 def test_ranges(dtype):
     spans = [(0, 7, 1), (3, -4, -2), (-5, 5, 3)]
     made(lambda d: [torch.arange(*s, dtype=dtype, device=d) for s in spans])
@@ -34,14 +36,21 @@ def test_ranges(dtype):
 
 
 def test_fractional_and_large_ranges():
-    made(lambda d: [torch.arange(0.5, 3.0, 0.25, device=d), torch.arange(2**40, 2**40 + 5, device=d)])
+    made(
+        lambda d: [torch.arange(0.5, 3.0, 0.25, device=d), torch.arange(2**40, 2**40 + 5, device=d)]
+    )
     agree(lambda a, b: [torch.linspace(a, b, 5, device=a.device), torch.linspace(0.5, b, 5, device=a.device)],
           torch.tensor(1.5), torch.tensor(4.0))  # fmt: skip
 
 
 @pytest.mark.parametrize("offset", [-2, 0, 3])
 def test_triangle_indices(offset):
-    made(lambda d: [torch.tril_indices(4, 5, offset, device=d), torch.triu_indices(5, 3, offset, device=d)])
+    made(
+        lambda d: [
+            torch.tril_indices(4, 5, offset, device=d),
+            torch.triu_indices(5, 3, offset, device=d),
+        ]
+    )
 
 
 def test_windows():

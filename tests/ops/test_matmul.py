@@ -19,7 +19,9 @@ def matrix(*shape, dtype=torch.float32, seed=0):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_products(dtype):
     a, b = matrix(5, 7, dtype=dtype), matrix(7, 3, dtype=dtype)
-    agree(lambda a, b: [a @ b, a[0] @ b, a @ b[:, 1], a[0] @ b[:, 0], torch.outer(a[0], b[0])], a, b)
+    agree(
+        lambda a, b: [a @ b, a[0] @ b, a @ b[:, 1], a[0] @ b[:, 0], torch.outer(a[0], b[0])], a, b
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)

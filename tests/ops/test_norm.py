@@ -1,9 +1,9 @@
-"""Normalisations, their statistics and their gradients agree with the CPU, mixed dtypes included."""
+"""Normalisations, their statistics and gradients agree with the CPU, mixed dtypes included."""
 
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import agree, refused
+from agreement import agree
 
 X = torch.randn(3, 4, 5, 6) * 2 + 1
 DTYPES = [
@@ -57,9 +57,9 @@ def test_momentum_and_eps_are_not_part_of_the_program():
     x = X.to("neuron")
     state = [torch.ones(4, device="neuron") for _ in range(4)]
     F.batch_norm(x, *state, True, 0.11, 1e-5)
-    before = len(torch_neuronx.explain())
+    before = len(torch_neuronx.explain().rows)
     F.batch_norm(x, *state, True, 0.12, 1e-4)
-    assert len(torch_neuronx.explain()) == before
+    assert len(torch_neuronx.explain().rows) == before
 
 
 def test_saved_statistics_of_mixed_dtypes():
@@ -127,4 +127,4 @@ def test_channels_last_stays():
 
 def test_empty_batches():
     agree(lambda x: [F.group_norm(x, 2), F.layer_norm(x, (6,))], X[:0])
-    refused(lambda x: F.batch_norm(x, None, None, training=True), X[:0])
+    agree(lambda x: F.batch_norm(x, None, None, training=True), X[:0])

@@ -12,7 +12,9 @@ DIMS = [0, -1, (0, 2), ()]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.bool], ids=str)
-@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "any", "all", "prod", "argmax", "std"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "amax", "amin", "any", "all", "prod", "argmax", "std"]
+)
 def test_along_dimensions(name, dtype):
     op = getattr(torch, name)
     x = (X * 2).to(dtype)
@@ -23,7 +25,12 @@ def test_along_dimensions(name, dtype):
     one = name in ("prod", "argmax")
     dims = [0, -1] if one else DIMS
     eps = 8 * torch.finfo(dtype).eps if dtype.is_floating_point else 0
-    agree(lambda x: [op(x, dim=d, keepdim=k) for d in dims for k in (False, True)], x, rtol=eps, atol=eps)
+    agree(
+        lambda x: [op(x, dim=d, keepdim=k) for d in dims for k in (False, True)],
+        x,
+        rtol=eps,
+        atol=eps,
+    )
 
 
 def test_zero_dimensional_input():
@@ -35,7 +42,9 @@ def test_zero_dimensional_input():
 
 def test_empty_input():
     x = torch.zeros(0, 3)
-    agree(lambda x: [x.sum(), x.sum(0), x.sum(1), x.mean(), x.prod(), x.any(), x.all(), x.amax(1)], x)
+    agree(
+        lambda x: [x.sum(), x.sum(0), x.sum(1), x.mean(), x.prod(), x.any(), x.all(), x.amax(1)], x
+    )
     agree(lambda x: [x.var(), x.logsumexp(0), x.cumsum(0), x.count_nonzero(), x.norm()], x)
     refused(lambda x: x.amax(0), x)
     refused(lambda x: x.max(), x)
@@ -44,8 +53,13 @@ def test_empty_input():
 
 def test_nan_and_ties_choose_cpu_elements():
     x = torch.tensor([[1, NAN, NAN], [2, 2, 1.0], [-0.0, 0.0, -1.0]])
-    agree(lambda x: [tuple(x.max(1)), tuple(x.min(1)), x.argmax(1), x.argmin(), x.amax(0), x.amin()], x)
-    agree(lambda x: [tuple(torch.aminmax(x)), tuple(torch.aminmax(x, dim=1)), tuple(x.median(0))], x)
+    agree(
+        lambda x: [tuple(x.max(1)), tuple(x.min(1)), x.argmax(1), x.argmin(), x.amax(0), x.amin()],
+        x,
+    )
+    agree(
+        lambda x: [tuple(torch.aminmax(x)), tuple(torch.aminmax(x, dim=1)), tuple(x.median(0))], x
+    )
     agree(lambda x: [x.nansum(), x.nanmean(1), x.nanmedian(), x.isnan().sum(1)], x)
 
 
@@ -87,11 +101,16 @@ def test_running_reductions_of_any_length(size):
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_running_reductions_of_any_dimension(dim):
-    agree(lambda x: [x.cumsum(dim), tuple(x.cummax(dim)), x.flip(dim).cumprod(dim)], torch.randn(20, 30, 3))
+    agree(
+        lambda x: [x.cumsum(dim), tuple(x.cummax(dim)), x.flip(dim).cumprod(dim)],
+        torch.randn(20, 30, 3),
+    )
 
 
 def test_running_reductions_of_ties_nan_and_integers():
     x = torch.tensor([1.0, 1.0, NAN, 0.5, NAN, 2.0])
     agree(lambda x: [tuple(x.cummax(0)), tuple(x.cummin(0)), x.cumsum(0)], x)
     agree(lambda x: [x.cumsum(0), x.cumprod(0)], torch.ones(5, dtype=torch.int32))
-    agree(lambda x: [x.cumsum(0), x.cumsum(0, dtype=torch.float32)], torch.tensor([True, False, True]))
+    agree(
+        lambda x: [x.cumsum(0), x.cumsum(0, dtype=torch.float32)], torch.tensor([True, False, True])
+    )

@@ -7,7 +7,9 @@ from torch import special
 
 POSITIVE = torch.cat([torch.logspace(-6, 2, 61), torch.tensor([0.0, 2.0, 5.0, 8.0])])
 REAL = torch.cat([POSITIVE, -POSITIVE, torch.tensor([float("nan"), float("inf")])])
-UNIT = torch.cat([torch.logspace(-8, -0.01, 60), torch.tensor([0.0, 0.135, 0.5, 0.9, 0.999, 1.0, 1.5])])
+UNIT = torch.cat(
+    [torch.logspace(-8, -0.01, 60), torch.tensor([0.0, 0.135, 0.5, 0.9, 0.999, 1.0, 1.5])]
+)
 
 FUNCTIONS = {
     "digamma": (special.digamma, REAL), "entr": (special.entr, REAL), "erf": (special.erf, REAL),
@@ -34,13 +36,20 @@ def test_function(name):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_polygamma(n):
-    agree(lambda x: torch.polygamma(n, x), torch.tensor([-2.7, -0.4, 0.3, 1.0, 5.0, 80.0]), rtol=1e-4, atol=1e-6)
+    agree(
+        lambda x: torch.polygamma(n, x),
+        torch.tensor([-2.7, -0.4, 0.3, 1.0, 5.0, 80.0]),
+        rtol=1e-4,
+        atol=1e-6,
+    )
 
 
 def test_incomplete_gamma():
     a = torch.tensor([0.0, 0.0, 1.0, 50.0, 100.0, 30.0, 0.01, float("inf"), -1.0])
     x = torch.tensor([0.0, 1.0, 0.0, 50.0, 80.0, 90.0, 1e-9, 3.0, 1.0])
-    agree(lambda a, x: [special.gammainc(a, x), special.gammaincc(a, x)], a, x, rtol=1e-5, atol=1e-7)
+    agree(
+        lambda a, x: [special.gammainc(a, x), special.gammaincc(a, x)], a, x, rtol=1e-5, atol=1e-7
+    )
 
 
 def test_zeta():

@@ -1,4 +1,5 @@
-"""Rules for activation functions. Their gradients are in `activation_backward`, softmax in `softmax`.
+"""Rules for activation functions. Their gradients are in `activation_backward`, softmax in
+`softmax`.
 
 Formulas are those of ATen's native/cpu/Activation.cpp; every parameter is a run-time number.
 """

@@ -1,6 +1,7 @@
 """Rules for the gradients of activation functions, in the order of `activation`.
 
-Formulas are those of ATen's native/cpu/Activation.cpp; boundaries belong to the branch they have there.
+Formulas are those of ATen's native/cpu/Activation.cpp; boundaries belong to the branch they have
+there.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 
@@ -178,17 +179,17 @@ def _repeated(position: Value, lead: int, size: int) -> Value:
 def _put_rows(rows: Value, position: Value, updates: Value, combiner: str) -> Value:
     """[n, row] with whole rows written; a row of one element is an element of a flat value."""
     single = rows.shape[1] == 1
-    (result,) = hlo.scatter(
-        [flatten(rows) if single else rows],
+    result = hlo.scatter(
+        flatten(rows) if single else rows,
         hlo.expand_dims(position, 1),
-        [flatten(updates) if single else updates],
+        flatten(updates) if single else updates,
         update_window_dims=[] if single else [1],
         inserted_window_dims=[0],
         scatter_dims_to_operand_dims=[0],
         index_vector_dim=1,
         combiner=combiner,
     )
-    return result
+    return cast(Value, result)
 
 
 def take(x: Value, dim: int, index: Value) -> Value:

@@ -16,7 +16,9 @@ aten = torch.ops.aten
 
 @rule_for(aten._amp_foreach_non_finite_check_and_unscale.default)
 def unscale(out, grads, found_inf, inv_scale):
-    """found_inf becomes 1 if any gradient is not finite; a scale of exactly 1 leaves them bitwise."""
+    """found_inf becomes 1 if any gradient is not finite; a scale of exactly 1 leaves them
+    bitwise.
+    """
     scaled = []
     for grad in grads:
         wide = hlo.convert(grad, compute_dtype(grad.dtype))

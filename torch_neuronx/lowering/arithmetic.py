@@ -1,8 +1,9 @@
 """Rules for two- and three-operand arithmetic: sums, products, divisions, powers, interpolation.
 
-Scalar variants share the tensor variant's rule, since a run-time number is a value like any other.
-Formulas follow ATen's native/cpu/BinaryOpsKernel.cpp and PointwiseOpsKernel.cpp; integer division by
-zero raises as there. Bitwise operations are in `bitwise`, comparisons in `comparison`.
+Scalar variants share the tensor variant's rule, since a run-time number is a value like any
+other. Formulas follow ATen's native/cpu/BinaryOpsKernel.cpp and PointwiseOpsKernel.cpp; integer
+division by zero raises as there. Bitwise operations are in `bitwise`, comparisons in
+`comparison`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.elementwise import (
     LN2,
     copysign,
-    is_nan,
     is_zero,
     number,
     operands,
@@ -70,7 +70,7 @@ def add_relu(out, x, y, alpha=1):
     return hlo.max(total, number(0, total))
 
 
-# ---- division ----------------------------------------------------------------------------------------
+# ---- division ----------------------------------------------------------------------------------
 
 
 def _refusing_zero(fn):
@@ -149,7 +149,7 @@ def remainder(x, y):
     return hlo.select(turn, rest + y, rest)
 
 
-# ---- powers ------------------------------------------------------------------------------------------
+# ---- powers ------------------------------------------------------------------------------------
 
 
 @pointwise(aten.pow.Tensor_Tensor, aten.pow.Scalar)
@@ -172,7 +172,9 @@ SPECIAL_POWERS = {
 
 @rule_for(aten.pow.Tensor_Scalar, static=("exponent",))
 def pow_scalar(out, x, exponent):
-    """The exponent is part of the program: nearly always a literal, and x*x is far cheaper than pow."""
+    """The exponent is part of the program: nearly always a literal, and x*x is far cheaper than
+    pow.
+    """
     (x,) = operands(out, x)
     special = SPECIAL_POWERS.get(exponent)
     result = special(x) if special else hlo.pow(x, number(exponent, x))
@@ -228,7 +230,7 @@ def log_add_exp2(x, y):
     return _log_add(x, y, lambda z: hlo.pow(two, z), lambda z: hlo.log1p(z) * (1.0 / LN2))
 
 
-# ---- three operands ----------------------------------------------------------------------------------
+# ---- three operands ----------------------------------------------------------------------------
 
 
 @pointwise(aten.lerp.Tensor, aten.lerp.Scalar)

@@ -1,8 +1,8 @@
 """Rules for Bessel functions: I, J, K and Y of orders 0 and 1, and the spherical j0.
 
-Near zero each is a smooth function of x or x**2, plus a known logarithm or pole; far out an exponential
-or a phase times a smooth function of 1/x (Abramowitz and Stegun, 9.1, 9.2, 9.6, 9.7). The smooth parts
-are Chebyshev interpolants. Airy's function has no rule.
+Near zero each is a smooth function of x or x**2, plus a known logarithm or pole; far out an
+exponential or a phase times a smooth function of 1/x (Abramowitz and Stegun, 9.1, 9.2, 9.6, 9.7).
+The smooth parts are Chebyshev interpolants. Airy's function has no rule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.chebyshev import approximate
-from torch_neuronx.lowering.elementwise import number, pointwise, where
+from torch_neuronx.lowering.elementwise import pointwise, where
 
 aten = torch.ops.aten
 special = torch.special
@@ -22,7 +22,7 @@ special = torch.special
 NEAR_I, NEAR_J, NEAR_K = 8.0, 5.0, 2.0
 
 
-# ---- I: x = |x| in [0, 8] as t = x / 4 - 1; beyond, t = 16 / x - 1 ---------------------------------------
+# ---- I: x = |x| in [0, 8] as t = x / 4 - 1; beyond, t = 16 / x - 1 -----------------------------
 
 
 def _i_near(t):
@@ -75,7 +75,7 @@ def i1(x):
     return i1e(x) * hlo.exp(hlo.abs(x))
 
 
-# ---- K: x in (0, 2] as t = x**2 / 2 - 1; beyond, t = 4 / x - 1 -----------------------------------------
+# ---- K: x in (0, 2] as t = x**2 / 2 - 1; beyond, t = 4 / x - 1 ---------------------------------
 
 
 def _k_near(t):
@@ -130,9 +130,10 @@ for _order, _fn in ((0, _k0), (1, _k1)):
     )
 
 
-# ---- J and Y: x = |x| in [0, 5] as t = 2 x**2 / 25 - 1; beyond, t = 50 / x**2 - 1 --------------------------
+# ---- J and Y: x = |x| in [0, 5] as t = 2 x**2 / 25 - 1; beyond, t = 50 / x**2 - 1 --------------
 #
-# Far out J = sqrt(2 / pi x) (P cos - Q sin) and Y = sqrt(2 / pi x) (P sin + Q cos) at x less a phase.
+# Far out J = sqrt(2 / pi x) (P cos - Q sin) and Y = sqrt(2 / pi x) (P sin + Q cos) at x less a
+# phase.
 
 PHASE = {0: math.pi / 4, 1: 3 * math.pi / 4}
 J = {0: special.bessel_j0, 1: special.bessel_j1}

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import torch
 
-from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.elementwise import number
 from torch_neuronx.lowering.value import Value
 

@@ -20,7 +20,6 @@ from torch_neuronx.lowering.elementwise import (
     promoted,
     rule_for,
     signbit,
-    where,
 )
 
 aten = torch.ops.aten
@@ -46,7 +45,7 @@ for _packet, _direction in COMPARE.items():
     _comparison(_packet, _direction)
 
 
-# ---- tests -------------------------------------------------------------------------------------------
+# ---- tests -------------------------------------------------------------------------------------
 
 
 def _equals(x, value):
@@ -75,7 +74,7 @@ for _op, _test in TESTS.items():
     rule_for(_op)(_any_part(_test))
 
 
-# ---- choice ------------------------------------------------------------------------------------------
+# ---- choice ------------------------------------------------------------------------------------
 
 
 @rule_for(aten.where.self, aten.where.Scalar, aten.where.ScalarOther, aten.where.ScalarSelf)

@@ -1,4 +1,6 @@
-"""Rules that copy: casts, clones, fills. Memory formats are the output's strides, not these rules' matter."""
+"""Rules that copy: casts, clones, fills. Memory formats are the output's strides, not these
+rules' matter.
+"""
 
 from __future__ import annotations
 

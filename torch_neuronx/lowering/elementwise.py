@@ -1,8 +1,8 @@
 """What every element-by-element rule needs: operands in one dtype and shape, and the way back.
 
-Not a home for rules. `pointwise`, `arithmetic`, `bitwise`, `comparison`, `activation`, `special` and the
-optimizer rules call these helpers, so promotion, broadcasting and the "compute in float32, round once"
-of bfloat16 and float16 are written once.
+Not a home for rules. `pointwise`, `arithmetic`, `bitwise`, `comparison`, `activation`, `special`
+and the optimizer rules call these helpers, so promotion, broadcasting and the "compute in
+float32, round once" of bfloat16 and float16 are written once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from torch_neuronx.lowering.value import Value
 
 
 def operands(out, *xs, dtype: torch.dtype | None = None) -> list[Value]:
-    """`xs` (values or Python numbers) in `dtype`, by default what `out` is computed in, and `out`'s shape."""
+    """`xs` (values or Python numbers) in `dtype`, by default what `out` is computed in, and
+    `out`'s shape.
+    """
     dtype = dtype or compute_dtype(out.dtype)
     return [hlo.broadcast_to(hlo.convert(x, dtype), out.shape) for x in xs]
 
@@ -32,10 +34,10 @@ def number(x, like: Value) -> Value:
 
 
 def promoted(*xs) -> torch.dtype:
-    """The dtype PyTorch compares or combines `xs` in: torch.result_type over any number of arguments."""
-    return elementwise_dtypes(
-        *(_stand_in(x) for x in xs), type_promotion_kind=KIND.NO_OPMATH
-    )[1]
+    """The dtype PyTorch compares or combines `xs` in: torch.result_type over any number of
+    arguments.
+    """
+    return elementwise_dtypes(*(_stand_in(x) for x in xs), type_promotion_kind=KIND.NO_OPMATH)[1]
 
 
 def _stand_in(x):
@@ -54,7 +56,9 @@ def rounded(x: Value, dtype: torch.dtype) -> Value:
 
 
 def rule_for(*ops, static: tuple[str, ...] = ()):
-    """Decorator: the rule of each of `ops`, every Scalar and float argument run-time but for `static`."""
+    """Decorator: the rule of each of `ops`, every Scalar and float argument run-time but for
+    `static`.
+    """
 
     def register(rule):
         for op in ops:
@@ -71,7 +75,9 @@ def _numbers(op, static) -> tuple[str, ...]:
 
 
 def pointwise(*ops):
-    """Decorator: a function of equal-shaped operands in the compute dtype becomes the rule of `ops`."""
+    """Decorator: a function of equal-shaped operands in the compute dtype becomes the rule of
+    `ops`.
+    """
 
     def register(fn: Callable[..., Value]):
         def rule(out, *xs):

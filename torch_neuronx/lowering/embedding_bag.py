@@ -34,13 +34,13 @@ BAD_INDEX = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found 
 
 
 class Bags(NamedTuple):
-    """`member`: the bag of each entry; `target`: the same, or `count` for an entry left out;
+    """`member`: the bag of each entry; `target`: the same, or `number` for an entry left out;
     `sizes`.
     """
 
     member: Value
     target: Value
-    count: int
+    number: int
     sizes: Value
 
 
@@ -125,7 +125,7 @@ def _shaped(x: Value, meta) -> Value:
 
 
 def _sums(rows: Value, bags: Bags, mode: int) -> Value:
-    total = hlo.full((bags.count, rows.shape[1]), 0, rows.dtype)
+    total = hlo.full((bags.number, rows.shape[1]), 0, rows.dtype)
     total = put(total, 0, bags.target, rows, "add")
     if mode == SUM:
         return total
@@ -136,7 +136,7 @@ def _maxima(rows: Value, bags: Bags, indices: Value) -> tuple[Value, Value]:
     """(maximum of each bag and column, the index of the first row that has it); zeros for an
     empty bag.
     """
-    shape, entries = (bags.count, rows.shape[1]), rows.shape[0]
+    shape, entries = (bags.number, rows.shape[1]), rows.shape[0]
     best = put(hlo.full(shape, float("-inf"), rows.dtype), 0, bags.target, rows, "max")
     entry = hlo.iota(rows.shape, 0, torch.int64)
     has_best = rows == take(best, 0, bags.member)

@@ -1,7 +1,7 @@
 """Rules that pick an element: amax, max, argmax, aminmax, median.
 
-NaN is above and below everything, as in ATen's native/cpu/TensorCompareKernel.cpp and ReduceOpsKernel.cpp;
-of equal elements the first one is taken.
+NaN is above and below everything, as in ATen's native/cpu/TensorCompareKernel.cpp and
+ReduceOpsKernel.cpp; of equal elements the first one is taken.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _refusing_empty(aten.median.dim)
 _refusing_empty(aten.nanmedian.dim)
 
 
-# ---- median ------------------------------------------------------------------------------------------
+# ---- median ------------------------------------------------------------------------------------
 
 
 def middle(x: Value, dim: int, ignore_nan: bool) -> tuple[Value, Value]:

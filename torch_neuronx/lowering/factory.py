@@ -1,6 +1,7 @@
 """Rules that make tensors from sizes and numbers: full, zeros, eye, their *_like and new_* forms.
 
-Ranges (arange, linspace) are in `ranges`. Uninitialized memory reads as zeros, so empty is zeros here.
+Ranges (arange, linspace) are in `ranges`. Uninitialized memory reads as zeros, so empty is zeros
+here.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from torch_neuronx.lowering import hlo
-from torch_neuronx.lowering.elementwise import rule_for, where
+from torch_neuronx.lowering.elementwise import rule_for
 
 aten = torch.ops.aten
 

@@ -1,6 +1,7 @@
 """Rules for the _foreach_ family: the one-tensor rule mapped over lists.
 
-Every argument is a list (one item per tensor), a 1-d run-time list of numbers, or one value for all.
+Every argument is a list (one item per tensor), a 1-d run-time list of numbers, or one value for
+all.
 """
 
 from __future__ import annotations
@@ -15,10 +16,7 @@ from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
-UNARY = (
-    "abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 max neg "
-    "reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero"
-).split()
+UNARY = ["abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zero"]
 
 # The op that the List, Scalar, ScalarList and Tensor overloads of _foreach_<name> map.
 BINARY = {

@@ -1,7 +1,7 @@
 """Rules for the regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x).
 
-A power series for small x, a continued fraction beyond (Abramowitz and Stegun 6.5.29 and 6.5.31), each
-run until every element has converged. Computed in float64, as the prefactor loses digits to
+A power series for small x, a continued fraction beyond (Abramowitz and Stegun 6.5.29 and 6.5.31),
+each run until every element has converged. Computed in float64, as the prefactor loses digits to
 cancellation for large a, where ATen switches to an asymptotic expansion.
 """
 
@@ -79,7 +79,9 @@ def regularised(a: Value, x: Value) -> tuple[Value, Value]:
 
 
 def _limits(a: Value, x: Value, value: Value, at_zero: float) -> Value:
-    """`at_zero` is the value at x = 0 and for infinite a; its complement for a = 0 and infinite x."""
+    """`at_zero` is the value at x = 0 and for infinite a; its complement for a = 0 and infinite
+    x.
+    """
     value = where(x == math.inf, 1.0 - at_zero, value)
     value = where(a == math.inf, where(x == math.inf, math.nan, number(at_zero, x)), value)
     value = where(x == 0, at_zero, value)
@@ -90,7 +92,11 @@ def _limits(a: Value, x: Value, value: Value, at_zero: float) -> Value:
 def _incomplete(which: int):
     def rule(out, a, x):
         a, x = operands(out, a, x, dtype=torch.float64)
-        return hlo.convert(regularised(a, x)[which], out.dtype) if a.numel else hlo.convert(a, out.dtype)
+        return (
+            hlo.convert(regularised(a, x)[which], out.dtype)
+            if a.numel
+            else hlo.convert(a, out.dtype)
+        )
 
     return rule
 

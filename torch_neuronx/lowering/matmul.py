@@ -1,8 +1,8 @@
 """Rules for products of matrices and vectors.
 
 float32 is computed at full precision; bfloat16 and float16 accumulate in float32 and round once;
-integers are exact modulo their width. dot_general contracts whichever dimension is wanted: nothing is
-transposed here. Scaled and quantized products are in `scaled_matmul`.
+integers are exact modulo their width. dot_general contracts whichever dimension is wanted:
+nothing is transposed here. Scaled and quantized products are in `scaled_matmul`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ aten = torch.ops.aten
 def product(x: Value, y: Value, dtype: torch.dtype | None = None) -> Value:
     """The matrix product over the last dimension of x and the first free one of y, in `dtype`.
 
-    Vectors are taken as they are; leading dimensions beyond two are a batch. `dtype` defaults to the
-    operands' compute dtype.
+    Vectors are taken as they are; leading dimensions beyond two are a batch. `dtype` defaults to
+    the operands' compute dtype.
     """
     dtype = dtype or compute_dtype(x.dtype)
     if x.dtype == torch.bool:

@@ -16,7 +16,9 @@ aten = torch.ops.aten
 
 
 def variance(x: Value, dims, correction, keepdim: bool) -> tuple[Value, Value]:
-    """Variance (real) and mean over `dims`, in two passes: sum |x - mean|**2 / max(n - correction, 0)."""
+    """Variance (real) and mean over `dims`, in two passes: sum |x - mean|**2 / max(n -
+    correction, 0).
+    """
     mean = average(x, dims, keepdim=True)
     away = x - mean
     if x.dtype.is_complex:
@@ -57,7 +59,7 @@ for _var, _var_mean, _spread in (
     rule_for(_var_mean)(_with_mean)
 
 
-# ---- norms -------------------------------------------------------------------------------------------
+# ---- norms -------------------------------------------------------------------------------------
 
 
 def vector_norm(x: Value, order: float, dims, keepdim: bool = False) -> Value:

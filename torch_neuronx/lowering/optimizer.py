@@ -24,7 +24,9 @@ def _wide(x: Value) -> Value:
 
 
 def _scalar(x: Any) -> Value:
-    """A hyperparameter, number or one-element tensor, as a 0-d float64 (as CPU's kernels hold it)."""
+    """A hyperparameter, number or one-element tensor, as a 0-d float64 (as CPU's kernels hold
+    it).
+    """
     x = hlo.reshape(x, ()) if isinstance(x, Value) else x
     return hlo.number(x, torch.float64)
 
@@ -55,7 +57,7 @@ def _transposed(rows: list[list[Value]], count: int) -> list[list[Value]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 
 
-# ---- Adam --------------------------------------------------------------------------------------------
+# ---- Adam --------------------------------------------------------------------------------------
 
 
 def _corrections(step: Value, beta1, beta2) -> tuple[Value, Value]:
@@ -85,8 +87,25 @@ def _adam(decoupled: bool):
         param = param - lr / number(first, param) * average / size
         return [param, unscaled, average, square, *largest]
 
-    def rule(out, params, grads, averages, squares, largest, steps, *, lr, beta1, beta2,
-             weight_decay, eps, amsgrad, maximize, grad_scale=None, found_inf=None):
+    def rule(
+        out,
+        params,
+        grads,
+        averages,
+        squares,
+        largest,
+        steps,
+        *,
+        lr,
+        beta1,
+        beta2,
+        weight_decay,
+        eps,
+        amsgrad,
+        maximize,
+        grad_scale=None,
+        found_inf=None,
+    ):
         state = [params, grads, averages, squares] + ([largest] if amsgrad else [])
         rows = []
         for tensors, step in zip(zip(*state, strict=True), steps, strict=True):
@@ -109,12 +128,26 @@ rule_for(aten._fused_adam.default, aten._fused_adam.tensor_lr)(_adam(decoupled=F
 rule_for(aten._fused_adamw.default, aten._fused_adamw.tensor_lr)(_adam(decoupled=True))
 
 
-# ---- SGD ---------------------------------------------------------------------------------------------
+# ---- SGD ---------------------------------------------------------------------------------------
 
 
 @rule_for(aten._fused_sgd.default, aten._fused_sgd.tensor_lr)
-def sgd(out, params, grads, buffers, *, weight_decay, momentum, lr, dampening, nesterov, maximize,
-        is_first_step, grad_scale=None, found_inf=None):
+def sgd(
+    out,
+    params,
+    grads,
+    buffers,
+    *,
+    weight_decay,
+    momentum,
+    lr,
+    dampening,
+    nesterov,
+    maximize,
+    is_first_step,
+    grad_scale=None,
+    found_inf=None,
+):
     """Without momentum there are no buffers; the first step's buffer is the gradient itself."""
     state = [params, grads, buffers] if buffers else [params, grads]
     rows = []
@@ -132,12 +165,25 @@ def sgd(out, params, grads, buffers, *, weight_decay, momentum, lr, dampening, n
     return columns if buffers else [*columns, []]
 
 
-# ---- Adagrad -----------------------------------------------------------------------------------------
+# ---- Adagrad -----------------------------------------------------------------------------------
 
 
 @rule_for(aten._fused_adagrad.default, aten._fused_adagrad.tensor_lr)
-def adagrad(out, params, grads, sums, steps, *, lr, lr_decay, weight_decay, eps, maximize,
-            grad_scale=None, found_inf=None):
+def adagrad(
+    out,
+    params,
+    grads,
+    sums,
+    steps,
+    *,
+    lr,
+    lr_decay,
+    weight_decay,
+    eps,
+    maximize,
+    grad_scale=None,
+    found_inf=None,
+):
     rows = []
     for *tensors, step in zip(params, grads, sums, steps, strict=True):
         param, grad, squares = (_wide(t) for t in tensors)

@@ -1,4 +1,5 @@
-"""Rules for functions of one element: exponentials, logarithms, roots, trigonometry, rounding, sign.
+"""Rules for functions of one element: exponentials, logarithms, roots, trigonometry, rounding,
+sign.
 
 Each op is one row of a table. Two-operand arithmetic is in `arithmetic`, tests and choices in
 `comparison`, neural activations in `activation`, the rarer special functions in `special`.
@@ -99,7 +100,6 @@ ROUNDING = {
 }
 
 
-
 def _floats_only(fn):
     return lambda x: fn(x) if x.dtype.is_floating_point else x
 
@@ -148,7 +148,9 @@ def absolute(out, x):
 
 @rule_for(aten.round.decimals)
 def round_decimals(out, x, *, decimals):
-    """round(x * 10**d) / 10**d, the power on the other side for a negative d (ATen round_decimals_kernel)."""
+    """round(x * 10**d) / 10**d, the power on the other side for a negative d (ATen
+    round_decimals_kernel).
+    """
     if not x.dtype.is_floating_point:
         return x
     (x,) = operands(out, x)

@@ -20,7 +20,9 @@ aten = torch.ops.aten
 
 
 class Family(NamedTuple):
-    """first(x) is the polynomial of degree 1; step(x, k, p, q) that of degree k + 1 from k - 1 and k."""
+    """first(x) is the polynomial of degree 1; step(x, k, p, q) that of degree k + 1 from k - 1
+    and k.
+    """
 
     first: Callable[[Value], Value]
     step: Callable[[Value, Value, Value, Value], Value]
@@ -31,9 +33,7 @@ def _chebyshev(first, shifted=False):
     def centred(x):
         return x + x - 1.0 if shifted else x
 
-    return Family(
-        lambda x: first(centred(x)), lambda x, k, p, q: 2.0 * centred(x) * q - p
-    )
+    return Family(lambda x: first(centred(x)), lambda x, k, p, q: 2.0 * centred(x) * q - p)
 
 
 # Past these degrees ATen's Hermite polynomials are NaN.
@@ -50,9 +50,7 @@ FAMILIES = {
     "hermite_polynomial_h": Family(
         lambda x: 2.0 * x, lambda x, k, p, q: 2.0 * x * q - 2.0 * k * p, HERMITE_LIMIT
     ),
-    "hermite_polynomial_he": Family(
-        lambda x: x, lambda x, k, p, q: x * q - k * p, HERMITE_LIMIT
-    ),
+    "hermite_polynomial_he": Family(lambda x: x, lambda x, k, p, q: x * q - k * p, HERMITE_LIMIT),
     "laguerre_polynomial_l": Family(
         lambda x: 1.0 - x, lambda x, k, p, q: ((2.0 * k + 1.0 - x) * q - k * p) / (k + 1.0)
     ),

@@ -1,7 +1,7 @@
 """Rules for evenly spaced numbers: arange, range, linspace, logspace.
 
-The count of elements is the output's shape; start, end and step are values, so where PyTorch's count does
-not depend on them they are run-time.
+The count of elements is the output's shape; start, end and step are values, so where PyTorch's
+count does not depend on them they are run-time.
 """
 
 from __future__ import annotations

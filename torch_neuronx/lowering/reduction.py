@@ -1,4 +1,5 @@
-"""Rules that fold dimensions with a sum, a product or a logical test, and the means and norms of them.
+"""Rules that fold dimensions with a sum, a product or a logical test, and the means and norms of
+them.
 
 Reductions that choose an element (max, argmax, median) are in `extremum`, running ones in `scan`,
 variances in `moments`. bfloat16 and float16 accumulate in float32.
@@ -47,7 +48,9 @@ def total(x: Value, dims: Sequence[int], keepdim: bool = False) -> Value:
 
 
 def _piecewise(x: Value, dim: int) -> Value:
-    """Sums `dim` (kept as size 1) as [pieces, RUN]: first over the pieces, lane by lane, then lanes."""
+    """Sums `dim` (kept as size 1) as [pieces, RUN]: first over the pieces, lane by lane, then
+    lanes.
+    """
     size = x.shape[dim]
     while size > RUN:
         pieces = min(-(-size // RUN), RUN)

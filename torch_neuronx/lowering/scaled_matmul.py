@@ -19,7 +19,9 @@ def _wide(x):
 
 
 @rule_for(aten._scaled_mm.default)
-def scaled_mm(out, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, fast=False):
+def scaled_mm(
+    out, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, fast=False
+):
     """(a @ b) * scale_a * scale_b + bias; scales are one number or one per row of a, column of b.
 
     scale_result divides a float8 result and is ignored otherwise, as on CPU.

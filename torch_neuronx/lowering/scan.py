@@ -1,8 +1,8 @@
 """Rules for running reductions: cumsum, cumprod, cummax, cummin, logcumsumexp.
 
-All are one associative scan. A short dimension doubles its reach step by step. A long one is cut into
-about sqrt(n) blocks, which a loop scans side by side; the blocks' ends are scanned in turn and carried
-in. The work is O(n), the number of steps O(sqrt(n)).
+All are one associative scan. A short dimension doubles its reach step by step. A long one is cut
+into about sqrt(n) blocks, which a loop scans side by side; the blocks' ends are scanned in turn
+and carried in. The work is O(n), the number of steps O(sqrt(n)).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
-# Up to SHORT elements: by doubling. Up to LONG, or where WIDE others go with each: one loop, no blocks.
+# Up to SHORT elements: by doubling. Up to LONG, or where WIDE others go with each: one loop, no
+# blocks.
 SHORT, LONG, WIDE = 16, 64, 1024
 
 # combine(earlier, later) on tuples of Values; the scan never changes the order of its operands.
@@ -29,7 +30,9 @@ Combine = Callable[[Sequence[Value], Sequence[Value]], Sequence[Value]]
 
 
 def scan(xs: Sequence[Value], dim: int, combine: Combine, neutral: Sequence) -> list[Value]:
-    """The inclusive scan of the tuple `xs` along `dim`; `neutral` are numbers combine leaves alone."""
+    """The inclusive scan of the tuple `xs` along `dim`; `neutral` are numbers combine leaves
+    alone.
+    """
     size = xs[0].shape[dim]
     if size <= SHORT:
         return _doubling(xs, dim, combine, neutral)

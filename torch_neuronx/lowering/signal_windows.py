@@ -15,9 +15,7 @@ from torch_neuronx.lowering.elementwise import number, rule_for
 aten = torch.ops.aten
 
 
-@rule_for(
-    aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta
-)
+@rule_for(aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta)
 def kaiser_window(out, length, periodic=True, beta=12.0, *, dtype=None):
     """I0(beta sqrt(1 - r**2)) / I0(beta) with r from -1 to 1 over the window (Kaiser, 1974)."""
     if length == 1:

@@ -1,4 +1,5 @@
-"""Rules for the remaining special functions: x log y, entropy, normal quantiles, gamma's derivatives.
+"""Rules for the remaining special functions: x log y, entropy, normal quantiles, gamma's
+derivatives.
 
 erf, lgamma and digamma are in `pointwise`, Bessel functions in `bessel`, the polynomials in
 `polynomials`, the incomplete gamma functions in `incomplete_gamma`.
@@ -41,7 +42,7 @@ def entropy(x):
     return hlo.select(is_nan(x), x, where(x > 0, value, where(x == 0, 0, number(-math.inf, x))))
 
 
-# ---- the normal distribution ---------------------------------------------------------------------------
+# ---- the normal distribution -------------------------------------------------------------------
 
 
 def _erfcx_samples(t):
@@ -65,7 +66,8 @@ def log_ndtr(x):
     return hlo.select(x < 1.0, left, hlo.log1p(hlo.erfc(t) * -0.5))
 
 
-# The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2; it ends where p underflows.
+# The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2; it ends where p
+# underflows.
 TAIL, LAST = 2.0, 38.0
 CENTRE = 0.5 - math.exp(-2.0)
 
@@ -93,12 +95,10 @@ def ndtri(p):
     return where((p < 0) | (p > 1), math.nan, value)
 
 
-# ---- derivatives of the gamma function -------------------------------------------------------------------
+# ---- derivatives of the gamma function ---------------------------------------------------------
 
 
-@pointwise(
-    aten.special_zeta.default, aten.special_zeta.other_scalar, aten.special_zeta.self_scalar
-)
+@pointwise(aten.special_zeta.default, aten.special_zeta.other_scalar, aten.special_zeta.self_scalar)
 def zeta(s, q):
     """sum (q + k)**-s: chlo's for q > 0, to which a negative q is raised term by term."""
     if not q.numel:
