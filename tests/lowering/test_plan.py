@@ -9,6 +9,7 @@ import pytest
 import torch
 from calls import call_of
 
+from torch_neuronx.eager import describe
 from torch_neuronx.eager.plan import plan
 from torch_neuronx.eager.program import Composite, Host, Resize
 
@@ -127,3 +128,28 @@ def test_nothing_is_imported_before_the_first_program():
     env = os.environ | {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     output = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
     assert json.loads(output.stdout) == []
+
+
+def test_a_list_op_that_reads_what_it_wrote_keeps_its_order():
+    a, b, c = torch.zeros(2), torch.zeros(2), torch.zeros(2)
+    assert launch(aten._foreach_add_.List, [a, b], [c, a]) == Composite()
+    assert launch(aten._foreach_mul_.List, [a, b], [a, c]).checks == []
+
+
+def test_parts_of_one_flat_buffer_are_written_one_after_the_other():
+    flat = torch.zeros(10)
+    program = launch(aten._foreach_zero_.default, [flat[:4], flat[4:]])
+    assert [r[:2] for r in program.results] == [("write", 0)]
+
+
+def test_ops_that_only_change_the_view_are_the_dispatchers():
+    for op in (aten.transpose_.default, aten.as_strided_.default, aten._unsafe_view.default):
+        assert describe(op).road == "composite"
+
+
+def test_an_out_tensor_takes_the_strides_that_the_cpu_gives_it():
+    x = torch.zeros(2, 3, 4)
+    out = torch.zeros(0, dtype=torch.complex64)
+    program = launch(aten._fft_r2c.out, x, [1], 0, True, out=out)
+    aten._fft_r2c.out(x, [1], 0, True, out=out)
+    assert program.targets == [(1, tuple(out.shape), out.stride())]

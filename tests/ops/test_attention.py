@@ -26,7 +26,7 @@ def formula(q, k, v, mask=None, causal=False, scale=None):
 
 
 def compare(q, k, v, mask=None, causal=False, scale=None):
-    wants = [x.double().requires_grad_() for x in (q, k, v)]
+    wants = [x.detach().clone().double().requires_grad_() for x in (q, k, v)]
     ours = [x.to("neuron").requires_grad_() for x in (q, k, v)]
     want = formula(*wants, mask, causal, scale)
     got = F.scaled_dot_product_attention(

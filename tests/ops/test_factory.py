@@ -15,8 +15,9 @@ def made(fn):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_fills(dtype):
     made(lambda d: [torch.zeros(2, 3, dtype=dtype, device=d), torch.ones(3, dtype=dtype, device=d),
-                    torch.full((2, 2), 1, dtype=dtype, device=d), torch.eye(3, 4, dtype=dtype, device=d)])  # fmt: skip
-    agree(lambda x: [torch.zeros_like(x), torch.full_like(x, 1), x.new_ones(2), x.new_full((2,), 1)],
+                    torch.full((2, 2), 1, dtype=dtype, device=d),
+                    torch.eye(3, 4, dtype=dtype, device=d)])  # fmt: skip
+    agree(lambda x: [torch.zeros_like(x), torch.full_like(x, 1), x.new_ones(2), x.new_full([2], 1)],
           torch.zeros(2, 3, dtype=dtype).t())  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def test_fractional_and_large_ranges():
     made(
         lambda d: [torch.arange(0.5, 3.0, 0.25, device=d), torch.arange(2**40, 2**40 + 5, device=d)]
     )
-    agree(lambda a, b: [torch.linspace(a, b, 5, device=a.device), torch.linspace(0.5, b, 5, device=a.device)],
+    agree(lambda a, b: [torch.linspace(x, b, 5, device=a.device) for x in (a, 0.5)],
           torch.tensor(1.5), torch.tensor(4.0))  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Products of matrices and vectors agree with the CPU: dtypes, layouts, beta and alpha, empty ones."""
+"""Products of matrices and vectors agree with the CPU: dtypes, layouts, beta and alpha, empty
+ones.
+"""
 
 import math
 

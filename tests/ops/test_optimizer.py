@@ -1,4 +1,6 @@
-"""Optimizers and gradient scaling agree with the CPU, and a changing learning rate compiles nothing."""
+"""Optimizers and gradient scaling agree with the CPU, and a changing learning rate compiles
+nothing.
+"""
 
 import pytest
 import torch

@@ -1,4 +1,6 @@
-"""Functions of single elements agree with the CPU: every dtype, the special values, the error cases."""
+"""Functions of single elements agree with the CPU: every dtype, the special values, the error
+cases.
+"""
 
 import math
 
@@ -12,8 +14,8 @@ INF, NAN = math.inf, math.nan
 EDGES = torch.tensor([NAN, -INF, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, INF])
 DTYPES = [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64]
 
-# One sample per dtype of every element-by-element operator in PyTorch's own database, but for copies,
-# random numbers and special functions, which have tests of their own.
+# One sample per dtype of every element-by-element operator in PyTorch's own database, but for
+# copies, random numbers and special functions, which have tests of their own.
 SKIP = {
     "empty_like",
     "clone",
@@ -71,10 +73,11 @@ def test_wide_unsigned_integers(dtype):
 
 
 EDGE_OPERATORS = [
-    torch.relu, torch.sign, torch.ceil, torch.floor, torch.round, torch.trunc, torch.frac, torch.isnan,
-    torch.isneginf, torch.isposinf, torch.isinf, torch.isfinite, torch.signbit, torch.abs, torch.reciprocal,
-    torch.sigmoid, torch.tanh, torch.exp2, torch.angle, torch.sgn, torch.nan_to_num, torch.sinc,
-    torch.logical_not, torch.nn.functional.silu, torch.nn.functional.hardswish,
+    torch.relu, torch.sign, torch.ceil, torch.floor, torch.round, torch.trunc, torch.frac,
+    torch.isnan, torch.isneginf, torch.isposinf, torch.isinf, torch.isfinite, torch.signbit,
+    torch.abs, torch.reciprocal, torch.sigmoid, torch.tanh, torch.exp2, torch.angle, torch.sgn,
+    torch.nan_to_num, torch.sinc, torch.logical_not, torch.nn.functional.silu,
+    torch.nn.functional.hardswish,
 ]  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_uniform_has_the_resolution_of_its_dtype(dtype):
 
 
 @pytest.mark.parametrize(
-    "draw, distribution",
+    ("draw", "distribution"),
     [
         (lambda: torch.rand(N, device=DEVICE), stats.uniform()),
         (lambda: torch.rand(N, dtype=torch.float64, device=DEVICE), stats.uniform()),
@@ -87,7 +87,7 @@ def test_random_without_bounds_spans_the_dtype(dtype):
     x = empty(dtype).random_().cpu().double()
     last = {torch.bool: 1, torch.float32: 2**24, torch.bfloat16: 2**8}.get(dtype)
     last = torch.iinfo(dtype).max if last is None else last
-    assert 0 <= x.min() and 0.99 * last < x.max() <= last
+    assert x.min() >= 0 and 0.99 * last < x.max() <= last
 
 
 def test_random_from_the_least_int64():

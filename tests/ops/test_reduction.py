@@ -1,4 +1,6 @@
-"""Reductions and running reductions agree with the CPU: every dim argument, NaN, ties, empty tensors."""
+"""Reductions and running reductions agree with the CPU: every dim argument, NaN, ties, empty
+tensors.
+"""
 
 import math
 

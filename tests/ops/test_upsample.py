@@ -63,7 +63,7 @@ def test_bytes_bfloat16_and_channels_last(mode):
         return F.interpolate(x, (8, 9), mode=mode)
 
     agree(resize, BYTES)
-    agree(resize, X2.bfloat16())
+    agree(resize, X2.bfloat16(), rtol=2**-7, atol=2**-7)  # CPU rounds between the axes
     agree(resize, X2.to(memory_format=torch.channels_last), rtol=1e-4, atol=1e-5)
 
 

@@ -133,7 +133,7 @@ def test_shuffles():
 
 
 @pytest.mark.parametrize(
-    "kernel, dilation, padding, stride", [(3, 1, 1, 2), ((2, 3), (2, 1), (0, 1), (1, 2))]
+    ("kernel", "dilation", "padding", "stride"), [(3, 1, 1, 2), ((2, 3), (2, 1), (0, 1), (1, 2))]
 )
 def test_unfold_and_fold(kernel, dilation, padding, stride):
     def there_and_back(x):

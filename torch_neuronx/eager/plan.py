@@ -6,7 +6,6 @@ StableHLO and the description of how to launch it; compiling is the caller's.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.eager import fake, functional, roads
+from torch_neuronx.eager import doubts, fake, functional, roads
 from torch_neuronx.eager.bases import Bases
 from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpec
 from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
@@ -22,7 +21,6 @@ from torch_neuronx.lowering import graph, hlo, recipe
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.value import LoweringError, Value
 
-_SECOND_LOOK_LIMIT = 2**20  # elements
 # Tracing and MLIR share state between threads.
 _lock = threading.RLock()
 
@@ -69,10 +67,11 @@ class _Planner:
         self.written = [call.args[i] for i in self.form.written]
 
     def plan(self, version: str) -> Plan:
-        _refuse_repeated_targets(self.written)
+        if any(isinstance(w, list) and doubts.writes_interact(w, self.call) for w in self.written):
+            raise NoProgram("it writes to tensors that it also reads or writes elsewhere")
         results = self._infer()
         targets = _pairs(self.written, self._new_values(results))
-        if _has_mixed_dtypes(self.call) or any(_is_doubtful(*t, self.call) for t in targets):
+        if doubts.may_be_refused(self.call, targets):
             fake.raise_cpu_error(self.call)
         resizes = self._resizes(targets)
         if resizes:
@@ -220,49 +219,8 @@ def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:
     return [pair for t, r in zip(targets, results, strict=True) for pair in _pairs(t, r)]
 
 
-def _refuse_repeated_targets(written: list[Any]) -> None:
-    seen = set()
-    for spec, _ in _pairs(written, written):
-        place = (spec.base, spec.offset, spec.sizes, spec.strides)
-        if place in seen:
-            raise NoProgram("it writes to one tensor twice")
-        seen.add(place)
-
-
-def _has_mixed_dtypes(call: Call) -> bool:
-    """Whether PyTorch might refuse to combine the dtypes: few meta kernels look at them.
-
-    Large calls are left to the op's rule, for the second look costs a run on the host.
-    """
-    tensors = list(call.tensors())
-    small = sum(math.prod(t.sizes) for t in tensors) <= _SECOND_LOOK_LIMIT
-    return small and len({t.dtype for t in tensors}) > 1
-
-
 def _misfits(spec: TensorSpec, result: torch.Tensor) -> bool:
     return tuple(result.shape) != tuple(spec.sizes)
-
-
-def _is_doubtful(spec: TensorSpec, result: torch.Tensor, call: Call) -> bool:
-    """Whether PyTorch might refuse the write; most calls need no second look."""
-    if result.dtype != spec.dtype or _overlaps_itself(spec):
-        return True
-    if _misfits(spec, result):
-        return not call.is_out(spec)
-    others = [t for t in call.tensors() if t.base == spec.base and t.index != spec.index]
-    return any(
-        (t.offset, t.sizes, t.strides) != (spec.offset, spec.sizes, spec.strides) for t in others
-    )
-
-
-def _overlaps_itself(spec: TensorSpec) -> bool:
-    extents = sorted((st, n) for st, n in zip(spec.strides, spec.sizes, strict=True) if n > 1)
-    reach = 0
-    for stride, size in extents:
-        if stride <= reach:
-            return True
-        reach += stride * (size - 1)
-    return False
 
 
 def _argument_return(call: Call, declared: torch.Argument) -> tuple[Any, ...]:

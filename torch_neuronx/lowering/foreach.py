@@ -6,17 +6,22 @@ all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from torch_neuronx.lowering import hlo, registry
 from torch_neuronx.lowering.elementwise import rule_for
-from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.value import LoweringError, Value
 
 aten = torch.ops.aten
 
-UNARY = ["abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zero"]
+UNARY = [
+    "abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+    "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg", "reciprocal", "round",
+    "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "zero",
+]  # fmt: skip
 
 # The op that the List, Scalar, ScalarList and Tensor overloads of _foreach_<name> map.
 BINARY = {
@@ -44,11 +49,18 @@ def item(argument: Any, i: int) -> Any:
     return argument
 
 
+def _rule(op: torch._ops.OpOverload) -> Callable[..., Any]:
+    found = registry.rule(op)
+    if found is None:
+        raise LoweringError(f"{op} has no rule to map over lists")
+    return found.function
+
+
 def _mapped(op):
     """The rule that maps the rule of `op`."""
 
     def rule(out, *args, **kwargs):
-        fn = registry.rule(op).function
+        fn = _rule(op)
         return [fn(meta, *(item(a, i) for a in args), **kwargs) for i, meta in enumerate(out)]
 
     return rule
@@ -76,7 +88,7 @@ def _with_value(op):
     """addcmul and addcdiv, whose factor is the last positional argument here, a keyword there."""
 
     def rule(out, xs, ys, zs, value=1):
-        fn = registry.rule(op).function
+        fn = _rule(op)
         rows = enumerate(zip(out, xs, ys, zs, strict=True))
         return [fn(meta, x, y, z, value=item(value, i)) for i, (meta, x, y, z) in rows]
 
@@ -93,7 +105,7 @@ for _packet, _single in (
 
 def _norms(op):
     def rule(out, xs, ord=2, dtype=None):
-        fn = registry.rule(op).function
+        fn = _rule(op)
         return [fn(meta, x, ord, None, dtype=dtype) for meta, x in zip(out, xs, strict=True)]
 
     return rule

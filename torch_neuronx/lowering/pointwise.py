@@ -185,7 +185,7 @@ def _finite(x, nan, posinf, neginf):
 @rule_for(aten.frexp.Tensor)
 def frexp(out, x):
     """mantissa in [0.5, 1) and exponent with x = mantissa * 2**exponent, by the float's own bits."""
-    mantissa, exponent = out
+    _, exponent = out
     bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.dtype.itemsize]
     width = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torch.float64: 52}[x.dtype]
     tiny = hlo.abs(x) < number(torch.finfo(x.dtype).tiny, x)

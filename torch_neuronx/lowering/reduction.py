@@ -1,8 +1,7 @@
-"""Rules that fold dimensions with a sum, a product or a logical test, and the means and norms of
-them.
+"""Rules that fold dimensions with a sum, a product or a logical test, and means.
 
 Reductions that choose an element (max, argmax, median) are in `extremum`, running ones in `scan`,
-variances in `moments`. bfloat16 and float16 accumulate in float32.
+variances and norms in `moments`. bfloat16 and float16 accumulate in float32.
 """
 
 from __future__ import annotations

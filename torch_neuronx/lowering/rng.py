@@ -1,7 +1,7 @@
 """Counter-based random bits from the program's (seed, offset) input. Called by the random rules.
 
-The bits are those of XLA's Philox generator with the seed as key and the offset as counter, so they
-depend on nothing but the two numbers: eager and compiled programs draw alike.
+The bits are Philox's with the seed as key and the offset as counter, so they depend on nothing but
+the two numbers: eager and compiled programs draw alike, on every platform.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import context, hlo
-from torch_neuronx.lowering.hlo.bindings import mlir, tensor_type
+from torch_neuronx.lowering import context, hlo, philox
 from torch_neuronx.lowering.value import LoweringError, Value
 
-_DTYPES = {32: torch.uint32, 64: torch.uint64}
+_WIDTHS = (32, 64)
 _FRACTION_BITS = {torch.float32: 24, torch.float64: 53}
 _COUNTER_BITS = 128
 _GRANULE = 4  # PyTorch keeps Philox offsets at multiples of four
@@ -38,14 +37,9 @@ def draw_state(shape: tuple[int, ...], width: int = 32) -> Value:
 
 def bits_at(state: Value, shape: tuple[int, ...], width: int = 32) -> Value:
     """The bits that `random_bits` draws at `state`: the same ones whenever it is called."""
-    if width not in _DTYPES:
+    if width not in _WIDTHS:
         raise LoweringError(f"random bits are 32 or 64 wide, not {width}")
-    shape, dtype = tuple(shape), _DTYPES[width]
-    algorithm = mlir().stablehlo.RngAlgorithmAttr.get("PHILOX")
-    _, bits = mlir().stablehlo.rng_bit_generator(
-        tensor_type((2,), torch.uint64), tensor_type(shape, dtype), algorithm, state.ir
-    )
-    return Value(bits, shape, dtype)
+    return philox.bits(state, tuple(shape), width)
 
 
 def uniform(shape: tuple[int, ...], dtype: torch.dtype, state: Value | None = None) -> Value:

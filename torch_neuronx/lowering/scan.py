@@ -137,9 +137,8 @@ def _running_extreme(direction: str):
         return hlo.select(wins, b, a), hlo.select(wins, j, i)
 
     def rule(out, x, dim):
-        values, indices = out
         if not x.ndim or not x.numel:
-            return x, hlo.full(indices.shape, 0, torch.int64)
+            return x, hlo.full(x.shape, 0, torch.int64)
         place = positions(x.shape, dim % x.ndim)
         best, found = scan([x, place], dim % x.ndim, combine, [0, -1])
         return best, hlo.convert(found, torch.int64)

@@ -1,0 +1,98 @@
+"""Which calls need a second look: those PyTorch might refuse, and those whose writes interact.
+
+Pure arithmetic on a call's specs. Called by `plan`; most calls pass without any doubt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from torch_neuronx.eager.call import Call, TensorSpec
+
+_SECOND_LOOK_LIMIT = 2**20  # elements
+
+
+def may_be_refused(call: Call, targets: Sequence[tuple[TensorSpec, torch.Tensor]]) -> bool:
+    """Whether PyTorch might refuse the call, or one of its writes of a result to a target."""
+    if _has_mixed_dtypes(call) or any(_is_refused_alone(call, *t) for t in targets):
+        return True
+    written = {spec.index for spec, _ in targets}
+    return any(
+        _place(a) != _place(b) and (a.index in written or b.index in written)
+        for a, b in _overlapping(call.tensors())
+    )
+
+
+def writes_interact(written: Sequence[Any], call: Call) -> bool:
+    """Whether a write of a list op changes what a later member of the lists reads or writes."""
+    position = {
+        member.index: at
+        for argument in call.args
+        if isinstance(argument, list)
+        for at, member in enumerate(argument)
+        if isinstance(member, TensorSpec)
+    }
+    targets = {t.index for t in written if isinstance(t, TensorSpec)}
+    return any(
+        position.get(a.index) != position.get(b.index)
+        for a, b in _overlapping(call.tensors())
+        if a.index in targets or b.index in targets
+    )
+
+
+def _has_mixed_dtypes(call: Call) -> bool:
+    """Few meta kernels look at whether dtypes go together.
+
+    Large calls are left to the op's rule, for the second look costs a run on the host.
+    """
+    tensors = list(call.tensors())
+    small = sum(math.prod(t.sizes) for t in tensors) <= _SECOND_LOOK_LIMIT
+    return small and len({t.dtype for t in tensors}) > 1
+
+
+def _is_refused_alone(call: Call, spec: TensorSpec, result: torch.Tensor) -> bool:
+    if _overlaps_itself(spec):
+        return True
+    if call.is_out(spec):
+        return result.dtype != spec.dtype
+    return tuple(result.shape) != spec.sizes or not torch.can_cast(result.dtype, spec.dtype)
+
+
+def _overlapping(tensors: Iterable[TensorSpec]) -> Iterator[tuple[TensorSpec, TensorSpec]]:
+    """Pairs of arguments whose extents in one storage overlap."""
+    by_base = defaultdict(list)
+    for tensor in tensors:
+        if math.prod(tensor.sizes):
+            by_base[tensor.base].append((*_extent(tensor), tensor))
+    for members in by_base.values():
+        members.sort(key=lambda member: member[:2])
+        for at, (_, end, tensor) in enumerate(members):
+            for start, _, other in members[at + 1 :]:
+                if start >= end:
+                    break
+                yield tensor, other
+
+
+def _extent(spec: TensorSpec) -> tuple[int, int]:
+    """The first byte, and the one past the last."""
+    reach = sum((n - 1) * s for n, s in zip(spec.sizes, spec.strides, strict=True))
+    return spec.offset * spec.dtype.itemsize, (spec.offset + reach + 1) * spec.dtype.itemsize
+
+
+def _place(spec: TensorSpec) -> tuple[Any, ...]:
+    return spec.offset, spec.sizes, spec.strides, spec.dtype
+
+
+def _overlaps_itself(spec: TensorSpec) -> bool:
+    reach = 0
+    for stride, size in sorted(zip(spec.strides, spec.sizes, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
