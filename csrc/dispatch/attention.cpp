@@ -16,11 +16,15 @@ int64_t fused_sdp_choice(
     double /*dropout*/,
     bool /*is_causal*/,
     std::optional<double> /*scale*/,
-    bool /*enable_gqa*/) {
-  bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && isFloatingType(query.scalar_type()) &&
-      query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type();
-  bool mask_needs_gradient = mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();
-  auto choice = fits && !mask_needs_gradient ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math;
+    bool /*enable_gqa*/
+) {
+  bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
+              isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
+              query.scalar_type() == value.scalar_type();
+  bool mask_needs_gradient =
+      mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();
+  auto choice =
+      fits && !mask_needs_gradient ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math;
   return static_cast<int64_t>(choice);
 }
 
@@ -30,7 +34,7 @@ bool mask_is_left_aligned(const Tensor& /*input*/, const Tensor& /*mask*/) {
   return false;
 }
 
-} // namespace
+}  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(mask_is_left_aligned));
@@ -38,4 +42,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &fused_sdp_choice)
 
-} // namespace at::native
+}  // namespace at::native

@@ -33,9 +33,9 @@ void copy_by_program(at::Tensor& self, const at::Tensor& src) {
 // A dense tensor that is written whole takes over the buffer of an equally laid
 // out source: buffers are immutable, so a copy costs nothing until one is written.
 bool share_buffer(const at::Tensor& self, const at::Tensor& src) {
-  if (self.scalar_type() != src.scalar_type() || self.sizes() != src.sizes() || self.strides() != src.strides() ||
-      self.is_conj() != src.is_conj() || self.is_neg() != src.is_neg() || !covers_storage(self) ||
-      !covers_storage(src)) {
+  if (self.scalar_type() != src.scalar_type() || self.sizes() != src.sizes() ||
+      self.strides() != src.strides() || self.is_conj() != src.is_conj() ||
+      self.is_neg() != src.is_neg() || !covers_storage(self) || !covers_storage(src)) {
     return false;
   }
   auto buffer = slot_of(src)->buffer();
@@ -55,7 +55,8 @@ void upload_whole(at::Tensor& self, const at::Tensor& src) {
   auto& client = device::Runtime::get().client();
   at::Tensor host = src;
   bool as_is = src.scalar_type() == self.scalar_type() && src.sizes() == self.sizes() &&
-      src.strides() == self.strides() && src.is_conj() == self.is_conj() && src.is_neg() == self.is_neg();
+               src.strides() == self.strides() && src.is_conj() == self.is_conj() &&
+               src.is_neg() == self.is_neg();
   if (!as_is) {
     host = host_like(self);
     host._set_conj(self.is_conj());
@@ -65,7 +66,9 @@ void upload_whole(at::Tensor& self, const at::Tensor& src) {
   int device = self.device().index();
   client.memory(device).reserve_check(host.nbytes());
   auto dims = physical_dims(self);
-  slot_of(self)->set_buffer(client.from_host(host.const_data_ptr(), self.scalar_type(), *dims, device));
+  slot_of(self)->set_buffer(
+      client.from_host(host.const_data_ptr(), self.scalar_type(), *dims, device)
+  );
 }
 
 void upload(at::Tensor& self, const at::Tensor& src) {
@@ -99,8 +102,7 @@ at::Tensor without_expansion(at::Tensor tensor) {
 at::Tensor materialized(const at::Tensor& src) {
   auto slot = slot_of(src);
   auto buffer = slot->buffer();
-  bool direct = covers_storage(src) &&
-      (!buffer || (buffer->nbytes() == src.storage().nbytes()));
+  bool direct = covers_storage(src) && (!buffer || (buffer->nbytes() == src.storage().nbytes()));
   if (direct) {
     return src;
   }
@@ -130,7 +132,8 @@ void download(at::Tensor& self, const at::Tensor& src) {
   }
   auto dense = materialized(src);
   bool as_is = self.scalar_type() == dense.scalar_type() && self.sizes() == dense.sizes() &&
-      self.strides() == dense.strides() && self.is_conj() == dense.is_conj() && self.is_neg() == dense.is_neg();
+               self.strides() == dense.strides() && self.is_conj() == dense.is_conj() &&
+               self.is_neg() == dense.is_neg();
   if (as_is) {
     return read_to(dense, self.mutable_data_ptr());
   }
@@ -143,7 +146,8 @@ void download(at::Tensor& self, const at::Tensor& src) {
 
 void copy_across(at::Tensor& self, const at::Tensor& src) {
   auto dense = materialized(src);
-  auto moved = at::empty_strided(dense.sizes(), dense.strides(), dense.options().device(self.device()));
+  auto moved =
+      at::empty_strided(dense.sizes(), dense.strides(), dense.options().device(self.device()));
   moved._set_conj(dense.is_conj());
   moved._set_neg(dense.is_neg());
   if (auto buffer = slot_of(dense)->buffer()) {
@@ -154,7 +158,7 @@ void copy_across(at::Tensor& self, const at::Tensor& src) {
   }
 }
 
-} // namespace
+}  // namespace
 
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool /*non_blocking*/) {
   TORCH_CHECK(self.defined(), "self is undefined");
@@ -175,7 +179,8 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool /*non_blocking*/
       src.device(),
       " and ",
       self.device(),
-      " is not possible; copy through the CPU");
+      " is not possible; copy through the CPU"
+  );
   auto expanded = src.expand_as(self);
   if (self.numel() == 0) {
     return self;
@@ -203,17 +208,19 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
       "Cannot compare two tensors on different devices. Got: ",
       self.device(),
       " and ",
-      other.device());
+      other.device()
+  );
   TORCH_CHECK(
       self.scalar_type() == other.scalar_type(),
       "Expected all tensors to have the same dtype; but got ",
       self.scalar_type(),
       " and ",
-      other.scalar_type());
+      other.scalar_type()
+  );
   if (self.sizes() != other.sizes()) {
     return false;
   }
   return self.numel() == 0 || at::eq(self, other).all().item<bool>();
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

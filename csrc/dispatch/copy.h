@@ -9,4 +9,4 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking);
 at::Scalar local_scalar_dense(const at::Tensor& self);
 bool equal(const at::Tensor& self, const at::Tensor& other);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

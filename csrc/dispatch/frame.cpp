@@ -14,8 +14,8 @@ namespace {
 // The kinds of words in a key. Part of the portable key: append only.
 enum Tag : uint64_t {
   kNone = 1,
-  kWholeTensor, // contiguous and all of its buffer: sizes follow
-  kStridedTensor, // dtype, flags, sizes, strides follow
+  kWholeTensor,    // contiguous and all of its buffer: sizes follow
+  kStridedTensor,  // dtype, flags, sizes, strides follow
   kBase,
   kEmptyBase,
   kKnownBase,
@@ -70,7 +70,11 @@ NumberArg number_arg(c10::ScalarType dtype, bool wrapped, T value) {
 
 NumberArg python_number(const c10::IValue& value) {
   if (value.isInt() || value.isSymInt()) {
-    return number_arg<int64_t>(at::kLong, true, value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__));
+    return number_arg<int64_t>(
+        at::kLong,
+        true,
+        value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__)
+    );
   }
   if (value.isBool()) {
     return number_arg<bool>(at::kBool, true, value.toBool());
@@ -81,7 +85,7 @@ NumberArg python_number(const c10::IValue& value) {
   return number_arg<double>(at::kDouble, true, value.toDouble());
 }
 
-} // namespace
+}  // namespace
 
 Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
   key.push_back(0);
@@ -139,7 +143,7 @@ void Frame::add_tensor(const at::Tensor& tensor, bool written) {
     return tag(kNone);
   }
   if (tensor.is_privateuseone()) {
-    return add_device_tensor(tensor);
+    return add_device_tensor(tensor, written);
   }
   add_host_tensor(tensor, written);
 }
@@ -154,7 +158,8 @@ void Frame::set_device(at::Device other) {
       device,
       " and neuron:",
       static_cast<int>(other.index()),
-      "!");
+      "!"
+  );
 }
 
 void Frame::add_device_tensor(const at::Tensor& tensor) {
@@ -182,7 +187,8 @@ void Frame::add_device_tensor(const at::Tensor& tensor) {
     key.append(base.buffer->dims().begin(), base.buffer->dims().end());
     key.push_back(base.storage->nbytes());
   }
-  bool requires_offset = tensor.storage_offset() != 0 || end_of_view(tensor) != base.storage->nbytes();
+  bool requires_offset =
+      tensor.storage_offset() != 0 || end_of_view(tensor) != base.storage->nbytes();
   uint64_t flags = requires_offset | tensor.is_conj() << 1 | tensor.is_neg() << 2;
   tag(kStridedTensor, dtype << 32 | flags << 16 | tensor.dim());
   key.append(tensor.sizes().begin(), tensor.sizes().end());
@@ -219,7 +225,8 @@ int Frame::add_base(const at::Tensor& tensor) {
 }
 
 bool Frame::is_moved(const at::Tensor& tensor, bool written) const {
-  return tensor.is_cpu() && info.host_indices && !written && isIntegralType(tensor.scalar_type(), true);
+  return tensor.is_cpu() && info.host_indices && !written &&
+         isIntegralType(tensor.scalar_type(), true);
 }
 
 void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
@@ -234,7 +241,8 @@ void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
       tensor.device(),
       "! (when calling ",
       info.name,
-      ")");
+      ")"
+  );
   bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
   NumberArg number{tensor.scalar_type(), wrapped, false, {}, 1};
   number.bytes.resize(tensor.element_size());
@@ -262,7 +270,10 @@ void Frame::add_number_list(const c10::IValue& value) {
       list.dtype = number.dtype;
     }
     TORCH_CHECK_NOT_IMPLEMENTED(
-        number.dtype == list.dtype, info.name, ": a list of numbers of different types is not supported");
+        number.dtype == list.dtype,
+        info.name,
+        ": a list of numbers of different types is not supported"
+    );
     list.bytes.append(number.bytes.begin(), number.bytes.end());
   };
   if (value.isDoubleList()) {
@@ -337,7 +348,12 @@ void Frame::add_plain(const c10::IValue& value) {
     }
   } else {
     TORCH_CHECK_NOT_IMPLEMENTED(
-        false, info.name, ": an argument of type ", value.tagKind(), " is not supported on the neuron device");
+        false,
+        info.name,
+        ": an argument of type ",
+        value.tagKind(),
+        " is not supported on the neuron device"
+    );
   }
 }
 
@@ -352,9 +368,9 @@ bool is_default(const ArgInfo& arg, const c10::IValue& value) {
 std::string portable_key(const Frame& frame) {
   std::string result = frame.info.name;
   result.push_back('\0');
-  auto words = c10::ArrayRef<uint64_t>(frame.key).slice(1); // without the operator's id and device
+  auto words = c10::ArrayRef<uint64_t>(frame.key).slice(1);  // without the operator's id and device
   result.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
   return result;
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -25,13 +25,14 @@ struct Base {
 struct TensorArg {
   at::Tensor tensor;
   int base;
-  bool requires_offset; // its storage offset is an input of the program
+  bool written;
+  bool requires_offset;  // its storage offset is an input of the program
 };
 
 // A run-time number or a list of them: `count` values of `dtype` at `bytes`.
 struct NumberArg {
   c10::ScalarType dtype;
-  bool wrapped; // promotes as a Python number
+  bool wrapped;  // promotes as a Python number
   bool is_list;
   c10::SmallVector<uint8_t, 16> bytes;
   int64_t count;
@@ -61,7 +62,8 @@ class Frame {
  private:
   void add_argument(const ArgInfo& arg, const c10::IValue& value);
   void add_tensor(const at::Tensor& tensor, bool written);
-  void add_device_tensor(const at::Tensor& tensor);
+  void add_device_tensor(const at::Tensor& tensor, bool written);
+  void add_overlaps(const at::Tensor& tensor, int base, bool written);
   void add_host_tensor(const at::Tensor& tensor, bool written);
   int add_base(const at::Tensor& tensor);
   void add_number(const ArgInfo& arg, const c10::IValue& value);
@@ -79,4 +81,4 @@ bool is_default(const ArgInfo& arg, const c10::IValue& value);
 // The key as bytes that mean the same in every process.
 std::string portable_key(const Frame& frame);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

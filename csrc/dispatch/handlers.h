@@ -22,4 +22,4 @@ struct Handlers {
 
 Handlers& handlers();
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

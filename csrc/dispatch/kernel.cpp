@@ -46,7 +46,9 @@ void resize_outputs(const Program& program, const Frame& frame) {
   for (const auto& target : program.targets) {
     const auto& tensor = frame.tensors[target.tensor].tensor;
     at::native::resize_output(tensor, target.sizes);
-    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(target.sizes, target.strides, tensor.storage_offset());
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
+        target.sizes, target.strides, tensor.storage_offset()
+    );
   }
 }
 
@@ -57,10 +59,10 @@ ProgramPtr program_of(const Frame& frame) {
   return keep_program(frame, handlers().miss(frame));
 }
 
-} // namespace
+}  // namespace
 
 Handlers& handlers() {
-  static auto* instance = new Handlers(); // leaked: holds Python objects
+  static auto* instance = new Handlers();  // leaked: holds Python objects
   return *instance;
 }
 
@@ -91,4 +93,4 @@ void boxed_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -8,4 +8,4 @@ namespace neuron::dispatch {
 
 void boxed_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

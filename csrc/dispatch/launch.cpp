@@ -20,7 +20,7 @@ constexpr size_t kOwnReferences = 2;
 
 struct Arguments {
   c10::SmallVector<PJRT_Buffer*, 16> handles;
-  c10::SmallVector<int64_t, 8> kept; // not donated although the program could reuse them
+  c10::SmallVector<int64_t, 8> kept;  // not donated although the program could reuse them
   c10::SmallVector<pjrt::BufferPtr, 8> owned;
   void add(pjrt::BufferPtr buffer) {
     handles.push_back(buffer->handle());
@@ -77,7 +77,9 @@ Arguments bind(const Program& program, Frame& frame) {
 
 std::string format(const std::string& message, int64_t value) {
   auto at = message.find("{}");
-  return at == std::string::npos ? message : message.substr(0, at) + std::to_string(value) + message.substr(at + 2);
+  return at == std::string::npos
+             ? message
+             : message.substr(0, at) + std::to_string(value) + message.substr(at + 2);
 }
 
 [[noreturn]] void raise(const Check& check, int64_t value) {
@@ -123,13 +125,15 @@ Buffers execute(const Program& program, Frame& frame) {
   auto arguments = bind(program, frame);
   c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
   auto completion = program.executable->execute(
-      arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device);
+      arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device
+  );
   release_donated(program, frame, arguments);
   Buffers buffers;
   for (size_t i = 0; i < handles.size(); ++i) {
     const Result& result = program.results[i];
-    buffers.push_back(
-        c10::make_intrusive<pjrt::Buffer>(client, handles[i], result.dtype, result.physical, frame.device));
+    buffers.push_back(c10::make_intrusive<pjrt::Buffer>(
+        client, handles[i], result.dtype, result.physical, frame.device
+    ));
   }
   device::track(frame.device, std::move(completion), program.name);
   return buffers;
@@ -170,7 +174,8 @@ c10::IValue returned(const Return& ret, const Program& program, Frame& frame, Bu
     case Return::FromResult: {
       const Result& result = program.results[ret.index];
       return wrap_buffer(
-          std::move(buffers[ret.index]), result.dtype, result.sizes, result.strides, result.nbytes);
+          std::move(buffers[ret.index]), result.dtype, result.sizes, result.strides, result.nbytes
+      );
     }
     case Return::FromArgument:
       return frame.tensors[ret.index].tensor;
@@ -190,19 +195,26 @@ c10::IValue returned(const Return& ret, const Program& program, Frame& frame, Bu
   TORCH_INTERNAL_ASSERT(false);
 }
 
-} // namespace
+}  // namespace
 
 at::Tensor wrap_buffer(
-    pjrt::BufferPtr buffer, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides, size_t nbytes) {
+    pjrt::BufferPtr buffer,
+    c10::ScalarType dtype,
+    c10::IntArrayRef sizes,
+    c10::IntArrayRef strides,
+    size_t nbytes
+) {
   static c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::PrivateUse1);
   auto data = device::make_slot(nbytes, buffer->device());
   static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
   auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true);
+      c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true
+  );
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(std::move(storage)),
       c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-      c10::scalarTypeToTypeMeta(dtype));
+      c10::scalarTypeToTypeMeta(dtype)
+  );
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return tensor;
 }
@@ -236,7 +248,9 @@ void launch(const Program& program, Frame& frame) {
 }
 
 void finish(Program& program, const std::vector<int>& bases) {
-  auto is_donated = [&](int base) { return std::find(bases.begin(), bases.end(), base) != bases.end(); };
+  auto is_donated = [&](int base) {
+    return std::find(bases.begin(), bases.end(), base) != bases.end();
+  };
   for (auto& result : program.results) {
     result.nbytes = c10::multiply_integers(result.physical) * c10::elementSize(result.dtype);
     if (result.kind != Result::Write || !is_donated(result.base)) {
@@ -248,4 +262,4 @@ void finish(Program& program, const std::vector<int>& bases) {
   }
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

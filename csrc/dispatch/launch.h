@@ -11,6 +11,11 @@ void launch(const Program& program, Frame& frame);
 
 // A fresh tensor whose storage holds `buffer`.
 at::Tensor wrap_buffer(
-    pjrt::BufferPtr buffer, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides, size_t nbytes);
+    pjrt::BufferPtr buffer,
+    c10::ScalarType dtype,
+    c10::IntArrayRef sizes,
+    c10::IntArrayRef strides,
+    size_t nbytes
+);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

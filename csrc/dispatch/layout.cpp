@@ -27,7 +27,7 @@ std::optional<pjrt::Dims> physical_dims(const at::TensorBase& tensor) {
 
 bool covers_storage(const at::TensorBase& tensor) {
   return tensor.storage_offset() == 0 && tensor.storage().nbytes() == tensor.nbytes() &&
-      tensor.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false();
+         tensor.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false();
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -16,4 +16,4 @@ std::optional<pjrt::Dims> physical_dims(const at::TensorBase& tensor);
 // Whether the tensor is dense and all of its storage.
 bool covers_storage(const at::TensorBase& tensor);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

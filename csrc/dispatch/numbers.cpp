@@ -14,7 +14,7 @@ namespace {
 
 struct NumberKey {
   uint64_t low, high;
-  uint64_t type; // dtype and device
+  uint64_t type;  // dtype and device
   bool operator==(const NumberKey& other) const {
     return low == other.low && high == other.high && type == other.type;
   }
@@ -22,7 +22,8 @@ struct NumberKey {
 
 struct NumberHash {
   size_t operator()(const NumberKey& key) const {
-    return (key.low * 0x9e3779b97f4a7c15ULL) ^ (key.high * 0xff51afd7ed558ccdULL) ^ (key.type << 17);
+    return (key.low * 0x9e3779b97f4a7c15ULL) ^ (key.high * 0xff51afd7ed558ccdULL) ^
+           (key.type << 17);
   }
 };
 
@@ -35,13 +36,15 @@ struct NumberCache {
 };
 
 NumberCache& cache() {
-  static auto* instance = new NumberCache(); // leaked: buffers must not outlive the client
+  static auto* instance = new NumberCache();  // leaked: buffers must not outlive the client
   return *instance;
 }
 
-} // namespace
+}  // namespace
 
-pjrt::BufferPtr number_buffer(c10::ScalarType dtype, c10::ArrayRef<uint8_t> bytes, c10::IntArrayRef dims, int device) {
+pjrt::BufferPtr number_buffer(
+    c10::ScalarType dtype, c10::ArrayRef<uint8_t> bytes, c10::IntArrayRef dims, int device
+) {
   auto& client = device::Runtime::get().client();
   if (!dims.empty()) {
     return client.from_host(bytes.data(), dtype, dims, device);
@@ -71,4 +74,4 @@ void clear_numbers() {
   numbers.buffers.clear();
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -9,8 +9,10 @@
 namespace neuron::dispatch {
 
 // A buffer of `dims` (0-d for a number) with these bytes; cached when 0-d.
-pjrt::BufferPtr number_buffer(c10::ScalarType dtype, c10::ArrayRef<uint8_t> bytes, c10::IntArrayRef dims, int device);
+pjrt::BufferPtr number_buffer(
+    c10::ScalarType dtype, c10::ArrayRef<uint8_t> bytes, c10::IntArrayRef dims, int device
+);
 // Drops all cached numbers.
 void clear_numbers();
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

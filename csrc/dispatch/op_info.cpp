@@ -41,7 +41,8 @@ ArgKind kind_of(const c10::TypePtr& type) {
     if (element->kind() == c10::TypeKind::TensorType) {
       return ArgKind::TensorList;
     }
-    bool floating = element->kind() == c10::TypeKind::FloatType || element->kind() == c10::TypeKind::NumberType;
+    bool floating =
+        element->kind() == c10::TypeKind::FloatType || element->kind() == c10::TypeKind::NumberType;
     return floating ? ArgKind::NumberList : ArgKind::Plain;
   }
   return is_number(type) ? ArgKind::Number : ArgKind::Plain;
@@ -90,11 +91,11 @@ class Registry {
 };
 
 Registry& registry() {
-  static auto* instance = new Registry(); // leaked: kernels may run during exit
+  static auto* instance = new Registry();  // leaked: kernels may run during exit
   return *instance;
 }
 
-} // namespace
+}  // namespace
 
 OpInfo::OpInfo(const c10::OperatorHandle& handle)
     : op(handle), name(toString(handle.operator_name())), id(0) {
@@ -110,9 +111,12 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle)
     args.push_back(std::move(info));
   }
   num_returns = schema.returns().size();
-  host_indices = contains_any(name, {"aten::index.", "aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index"});
-  uses_precision =
-      contains_any(name, {"mm", "bmm", "matmul", "conv", "dot", "mv", "attention", "linear", "addr", "cdist"});
+  host_indices = contains_any(
+      name, {"aten::index.", "aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index"}
+  );
+  uses_precision = contains_any(
+      name, {"mm", "bmm", "matmul", "conv", "dot", "mv", "attention", "linear", "addr", "cdist"}
+  );
 }
 
 OpInfo& op_info(const c10::OperatorHandle& op) {
@@ -134,4 +138,4 @@ std::vector<OpInfo*> known_ops() {
   return registry().all();
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -16,31 +16,31 @@ namespace neuron::dispatch {
 // One parameter of the program, in order.
 struct Input {
   enum Kind : uint8_t { Base, Number, Offset, Rng } kind;
-  int index = 0; // of the base, the run-time number or the tensor
+  int index = 0;  // of the base, the run-time number or the tensor
 };
 
 // One result of the program, in order.
 struct Result {
   enum Kind : uint8_t { New, Write, Check } kind;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
-  pjrt::Dims physical; // dims of the buffer
-  pjrt::Dims sizes, strides; // New: of the tensor
+  pjrt::Dims physical;        // dims of the buffer
+  pjrt::Dims sizes, strides;  // New: of the tensor
   size_t nbytes = 0;
-  int base = -1; // Write: whose slot receives the buffer
+  int base = -1;  // Write: whose slot receives the buffer
 };
 
 // One value that the operator returns.
 struct Return {
   enum Kind : uint8_t { FromResult, FromArgument, List, None, Value } kind;
-  int index = 0; // of the result or of the tensor argument
+  int index = 0;  // of the result or of the tensor argument
   std::vector<Return> elements;
   c10::IValue value;
 };
 
 // A check computed by the program: raised as `exception` when it failed.
 struct Check {
-  std::string exception; // "IndexError", "RuntimeError", ...
-  std::string message; // "{}" stands for the offending value
+  std::string exception;  // "IndexError", "RuntimeError", ...
+  std::string message;    // "{}" stands for the offending value
 };
 
 struct Program {
@@ -53,9 +53,9 @@ struct Program {
   std::vector<Result> results;
   std::vector<Return> returns;
   std::vector<Check> checks;
-  std::vector<bool> donated; // per input: a base that the program may write into
+  std::vector<bool> donated;  // per input: a base that the program may write into
   uint64_t rng_increment = 0;
-  size_t new_bytes = 0; // that the results add to the device's memory
+  size_t new_bytes = 0;  // that the results add to the device's memory
 
   // Resize: tensor arguments and the shapes that out= must take
   struct Target {
@@ -71,4 +71,4 @@ struct Program {
 // Fills `donated`, `new_bytes` and the results' byte counts; `bases` are the donated ones.
 void finish(Program& program, const std::vector<int>& bases);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -4,8 +4,8 @@
 // operator with a composite kernel would never reach it, so those are registered
 // one by one, found by walking the dispatcher: all but views (PyTorch's own
 // kernels only change metadata) and the few that are better composed.
-#include "csrc/dispatch/kernel.h"
 #include "csrc/dispatch/registration.h"
+#include "csrc/dispatch/kernel.h"
 
 #include <torch/library.h>
 
@@ -70,23 +70,27 @@ bool is_view(const c10::FunctionSchema& schema) {
 
 bool has_composite(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-      op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
+         op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
 bool wanted(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
   return name.name.rfind("aten::", 0) == 0 && op.hasSchema() && has_composite(op) &&
-      !op.hasKernelForDispatchKey(DispatchKey::PrivateUse1) && !is_view(op.schema()) &&
-      left_composite().count(name.name) == 0;
+         !op.hasKernelForDispatchKey(DispatchKey::PrivateUse1) && !is_view(op.schema()) &&
+         left_composite().count(name.name) == 0;
 }
 
-} // namespace
+}  // namespace
 
 void register_kernels() {
-  static torch::Library fallback(torch::Library::IMPL, "_", DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static torch::Library fallback(
+      torch::Library::IMPL, "_", DispatchKey::PrivateUse1, __FILE__, __LINE__
+  );
   fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_kernel>());
 
-  static torch::Library aten(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static torch::Library aten(
+      torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__, __LINE__
+  );
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {
     auto op = dispatcher.findOp(name);
@@ -96,4 +100,4 @@ void register_kernels() {
   }
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

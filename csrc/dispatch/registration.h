@@ -5,4 +5,4 @@ namespace neuron::dispatch {
 
 void register_kernels();
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -17,4 +17,4 @@ void resize_storage(c10::StorageImpl* storage, size_t nbytes) {
   storage->set_nbytes(nbytes);
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -9,4 +9,4 @@ namespace neuron::dispatch {
 // what it lacks as zeros, so growing and shrinking cost no device work.
 void resize_storage(c10::StorageImpl* storage, size_t nbytes);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -29,7 +29,10 @@ c10::Allocator* allocator() {
 
 void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_memory) {
   TORCH_CHECK_NOT_IMPLEMENTED(
-      layout.value_or(at::kStrided) == at::kStrided, "empty: the neuron device has strided tensors only, got layout ", *layout);
+      layout.value_or(at::kStrided) == at::kStrided,
+      "empty: the neuron device has strided tensors only, got layout ",
+      *layout
+  );
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
 }
 
@@ -39,10 +42,13 @@ at::Tensor empty_memory_format(
     std::optional<at::Layout> layout,
     std::optional<at::Device> device,
     std::optional<bool> pin_memory,
-    std::optional<at::MemoryFormat> memory_format) {
+    std::optional<at::MemoryFormat> memory_format
+) {
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_generic(size, allocator(), kDeviceKeys, c10::dtype_or_default(dtype), memory_format);
+  return at::detail::empty_generic(
+      size, allocator(), kDeviceKeys, c10::dtype_or_default(dtype), memory_format
+  );
 }
 
 at::Tensor empty_strided(
@@ -51,18 +57,23 @@ at::Tensor empty_strided(
     std::optional<ScalarType> dtype,
     std::optional<at::Layout> layout,
     std::optional<at::Device> device,
-    std::optional<bool> pin_memory) {
+    std::optional<bool> pin_memory
+) {
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_strided_generic(size, stride, allocator(), kDeviceKeys, c10::dtype_or_default(dtype));
+  return at::detail::empty_strided_generic(
+      size, stride, allocator(), kDeviceKeys, c10::dtype_or_default(dtype)
+  );
 }
 
 // Grows the storage so that the tensor's current view fits.
 void fit_storage(const at::TensorBase& tensor) {
-  size_t bytes = tensor.numel() == 0
-      ? 0
-      : at::detail::computeStorageNbytes(
-            tensor.sizes(), tensor.strides(), tensor.element_size(), tensor.storage_offset());
+  size_t bytes =
+      tensor.numel() == 0
+          ? 0
+          : at::detail::computeStorageNbytes(
+                tensor.sizes(), tensor.strides(), tensor.element_size(), tensor.storage_offset()
+            );
   auto* storage = tensor.storage().unsafeGetStorageImpl();
   if (bytes > storage->nbytes()) {
     resize_storage(storage, bytes);
@@ -70,7 +81,8 @@ void fit_storage(const at::TensorBase& tensor) {
 }
 
 const at::Tensor& resize_(
-    const at::Tensor& self, IntArrayRef size, std::optional<at::MemoryFormat> memory_format) {
+    const at::Tensor& self, IntArrayRef size, std::optional<at::MemoryFormat> memory_format
+) {
   at::detail::check_size_nonnegative(size);
   auto* impl = self.unsafeGetTensorImpl();
   if (self.sizes() != size) {
@@ -79,7 +91,8 @@ const at::Tensor& resize_(
   }
   if (memory_format) {
     TORCH_CHECK(
-        *memory_format != at::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
+        *memory_format != at::MemoryFormat::Preserve, "Unsupported memory format", *memory_format
+    );
     impl->empty_tensor_restride(*memory_format);
     fit_storage(self);
   }
@@ -87,7 +100,8 @@ const at::Tensor& resize_(
 }
 
 at::Tensor& set_storage(
-    at::Tensor& self, at::Storage source, int64_t offset, IntArrayRef size, IntArrayRef stride) {
+    at::Tensor& self, at::Storage source, int64_t offset, IntArrayRef size, IntArrayRef stride
+) {
   at::native::checkSetStorage(self, source, offset, size, stride);
   auto* impl = self.unsafeGetTensorImpl();
   impl->set_storage_offset(offset);
@@ -109,12 +123,15 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
   if (self.is_same(source)) {
     return self;
   }
-  return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+  return set_storage(
+      self, source.storage(), source.storage_offset(), source.sizes(), source.strides()
+  );
 }
 
 at::Tensor& set_empty(at::Tensor& self) {
   at::Storage storage(
-      at::Storage::use_byte_size_t(), 0, allocator()->allocate(0), allocator(), /*resizable=*/true);
+      at::Storage::use_byte_size_t(), 0, allocator()->allocate(0), allocator(), /*resizable=*/true
+  );
   return set_storage(self, std::move(storage), 0, {0}, {});
 }
 
@@ -129,7 +146,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
   return target.copy_(self);
 }
 
-} // namespace
+}  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", TORCH_FN(empty_memory_format));
@@ -153,4 +170,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("equal", TORCH_FN(equal));
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

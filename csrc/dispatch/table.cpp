@@ -39,7 +39,10 @@ class Table {
       evict();
     }
     auto it = programs_.emplace(
-        std::piecewise_construct, std::forward_as_tuple(hash), std::forward_as_tuple(key, std::move(program), ++tick_));
+        std::piecewise_construct,
+        std::forward_as_tuple(hash),
+        std::forward_as_tuple(key, std::move(program), ++tick_)
+    );
     return it->second.program;
   }
 
@@ -60,9 +63,11 @@ class Table {
 
  private:
   void evict() {
-    auto oldest = std::min_element(programs_.begin(), programs_.end(), [](const auto& a, const auto& b) {
-      return a.second.used.load(std::memory_order_relaxed) < b.second.used.load(std::memory_order_relaxed);
-    });
+    auto oldest =
+        std::min_element(programs_.begin(), programs_.end(), [](const auto& a, const auto& b) {
+          return a.second.used.load(std::memory_order_relaxed) <
+                 b.second.used.load(std::memory_order_relaxed);
+        });
     programs_.erase(oldest);
   }
 
@@ -73,11 +78,11 @@ class Table {
 };
 
 Table& table() {
-  static auto* instance = new Table(); // leaked: executables must not outlive the client
+  static auto* instance = new Table();  // leaked: executables must not outlive the client
   return *instance;
 }
 
-} // namespace
+}  // namespace
 
 ProgramPtr find_program(const Frame& frame) {
   return table().find(frame.hash, frame.key);
@@ -99,4 +104,4 @@ void set_program_limit(size_t count) {
   table().set_limit(count);
 }
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -18,4 +18,4 @@ size_t program_count();
 // At most `count` programs are kept; 0 means no limit.
 void set_program_limit(size_t count);
 
-} // namespace neuron::dispatch
+}  // namespace neuron::dispatch

@@ -2,8 +2,8 @@
 
 #include <pybind11/complex.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/csrc/utils/tensor_memoryformats.h>
 
@@ -68,14 +68,17 @@ py::object number_value(c10::ScalarType dtype, const uint8_t* data) {
     case at::kComplexFloat:
       return py::cast(std::complex<float>(read<c10::complex<float>>(data)));
     default:
-      TORCH_CHECK_NOT_IMPLEMENTED(false, "a number of dtype ", dtype, " cannot be passed to the neuron device");
+      TORCH_CHECK_NOT_IMPLEMENTED(
+          false, "a number of dtype ", dtype, " cannot be passed to the neuron device"
+      );
   }
 }
 
 // Builds the specs of one call; tensors and numbers are met in the frame's order.
 class CallBuilder {
  public:
-  explicit CallBuilder(const Frame& frame) : frame_(frame), types_(py::module_::import("torch_neuronx.eager.call")) {}
+  explicit CallBuilder(const Frame& frame)
+      : frame_(frame), types_(py::module_::import("torch_neuronx.eager.call")) {}
 
   py::object build() {
     auto values = frame_.arguments();
@@ -88,7 +91,8 @@ class CallBuilder {
       bases[i] = base(static_cast<int>(i));
     }
     return types_.attr("Call")(
-        operator_object(frame_.info.op), args, bases, py::bytes(portable_key(frame_)), frame_.device);
+        operator_object(frame_.info.op), args, bases, py::bytes(portable_key(frame_)), frame_.device
+    );
   }
 
  private:
@@ -116,7 +120,9 @@ class CallBuilder {
       }
     } else {
       for (const auto& element : value.toListRef()) {
-        result.append(element.isNone() ? py::none() : tensor_or_number(element.toTensor(), written));
+        result.append(
+            element.isNone() ? py::none() : tensor_or_number(element.toTensor(), written)
+        );
       }
     }
     return result;
@@ -144,7 +150,8 @@ class CallBuilder {
         index,
         tensor.is_conj(),
         tensor.is_neg(),
-        arg.requires_offset);
+        arg.requires_offset
+    );
   }
 
   py::object number(const NumberArg& arg) {
@@ -155,10 +162,13 @@ class CallBuilder {
       for (int64_t i = 0; i < arg.count; ++i) {
         values.append(number_value(arg.dtype, arg.bytes.data() + i * size));
       }
-      return types_.attr("NumberListSpec")(dtype_object(arg.dtype), index, arg.count, py::tuple(values));
+      return types_.attr("NumberListSpec")(
+          dtype_object(arg.dtype), index, arg.count, py::tuple(values)
+      );
     }
     return types_.attr("NumberSpec")(
-        dtype_object(arg.dtype), index, arg.wrapped, number_value(arg.dtype, arg.bytes.data()));
+        dtype_object(arg.dtype), index, arg.wrapped, number_value(arg.dtype, arg.bytes.data())
+    );
   }
 
   // A stored dtype of an uninitialized storage is that of its first tensor.
@@ -167,12 +177,15 @@ class CallBuilder {
     size_t nbytes = entry.storage->nbytes();
     if (entry.buffer) {
       return types_.attr("BaseSpec")(
-          dtype_object(entry.buffer->dtype()), tuple_of(entry.buffer->dims()), nbytes, true);
+          dtype_object(entry.buffer->dtype()), tuple_of(entry.buffer->dims()), nbytes, true
+      );
     }
     for (const auto& arg : frame_.tensors) {
       if (arg.base == index) {
         int64_t count = static_cast<int64_t>(nbytes / arg.tensor.element_size());
-        return types_.attr("BaseSpec")(dtype_object(arg.tensor.scalar_type()), py::make_tuple(count), nbytes, false);
+        return types_.attr("BaseSpec")(
+            dtype_object(arg.tensor.scalar_type()), py::make_tuple(count), nbytes, false
+        );
       }
     }
     TORCH_INTERNAL_ASSERT(false, "a storage without a tensor");
@@ -360,11 +373,12 @@ void fill_resize(dispatch::Program& program, const py::object& resize) {
     auto sizes = dims_of(item[1]);
     auto strides = dims_of(item[2]);
     program.targets.push_back(
-        {item[0].cast<int>(), {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}});
+        {item[0].cast<int>(), {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}}
+    );
   }
 }
 
-} // namespace
+}  // namespace
 
 py::object operator_object(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
@@ -396,4 +410,4 @@ std::shared_ptr<dispatch::Program> to_program(const py::object& object) {
   return program;
 }
 
-} // namespace neuron::python
+}  // namespace neuron::python

@@ -17,4 +17,4 @@ pybind11::object call_object(const dispatch::Frame& frame);
 // From torch_neuronx.eager.program: Launch, Resize, Host or Composite.
 std::shared_ptr<dispatch::Program> to_program(const pybind11::object& program);
 
-} // namespace neuron::python
+}  // namespace neuron::python

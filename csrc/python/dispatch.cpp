@@ -29,17 +29,19 @@ void describe(OpInfo& info) {
   auto runtime = description.attr("runtime").cast<std::vector<std::string>>();
   const auto& arguments = info.op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    info.args[i].runtime = std::find(runtime.begin(), runtime.end(), arguments[i].name()) != runtime.end();
+    info.args[i].runtime =
+        std::find(runtime.begin(), runtime.end(), arguments[i].name()) != runtime.end();
   }
   auto road = description.attr("road").cast<std::string>();
   if (road == "host") {
     info.host_reason = description.attr("reason").cast<std::string>();
   }
   info.road.store(
-      road == "host"            ? dispatch::Road::Host
-          : road == "composite" ? dispatch::Road::Composite
-                                : dispatch::Road::Program,
-      std::memory_order_release);
+      road == "host"        ? dispatch::Road::Host
+      : road == "composite" ? dispatch::Road::Composite
+                            : dispatch::Road::Program,
+      std::memory_order_release
+  );
 }
 
 std::shared_ptr<dispatch::Program> miss(const Frame& frame) {
@@ -55,7 +57,7 @@ bool fallback(const OpInfo& info, const std::string& reason) {
   return policy.attr("on_fallback")(info.name, reason).cast<bool>();
 }
 
-std::map<std::string, int64_t> counts(std::atomic<int64_t> OpInfo::*counter) {
+std::map<std::string, int64_t> counts(std::atomic<int64_t> OpInfo::* counter) {
   std::map<std::string, int64_t> result;
   for (OpInfo* info : dispatch::known_ops()) {
     if (int64_t count = (info->*counter).load(std::memory_order_relaxed)) {
@@ -72,13 +74,21 @@ void clear_op_tracking() {
   }
 }
 
-} // namespace
+}  // namespace
 
 void init_dispatch(py::module_& m) {
   dispatch::handlers() = {describe, miss, fallback};
   dispatch::register_kernels();
-  m.def("executed_ops", [] { return counts(&OpInfo::executed); }, "Launches per operator since the last clear.");
-  m.def("fallback_ops", [] { return counts(&OpInfo::fallbacks); }, "Host runs per operator since the last clear.");
+  m.def(
+      "executed_ops",
+      [] { return counts(&OpInfo::executed); },
+      "Launches per operator since the last clear."
+  );
+  m.def(
+      "fallback_ops",
+      [] { return counts(&OpInfo::fallbacks); },
+      "Host runs per operator since the last clear."
+  );
   m.def("clear_op_tracking", &clear_op_tracking);
   m.def("program_count", &dispatch::program_count, "Programs kept in memory.");
   m.def("set_program_limit", &dispatch::set_program_limit, py::arg("count"));
@@ -88,4 +98,4 @@ void init_dispatch(py::module_& m) {
   });
 }
 
-} // namespace neuron::python
+}  // namespace neuron::python

@@ -9,4 +9,4 @@ void init_pjrt(pybind11::module_& m);
 void init_device(pybind11::module_& m);
 void init_dispatch(pybind11::module_& m);
 
-} // namespace neuron::python
+}  // namespace neuron::python

@@ -119,7 +119,8 @@ def overlaps_itself(tensor):
     PyTorch refuses to write through some of those and leaves the rest undefined.
     """
     elements = tensor.untyped_storage().nbytes() // tensor.element_size()
-    places = torch.arange(elements).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    places = torch.arange(elements)
+    places = places.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
     return places.unique().numel() < places.numel() and 0 not in tensor.stride()
 
 

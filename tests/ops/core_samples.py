@@ -69,7 +69,17 @@ def add(op, *samples):
     SAMPLES[op] = list(samples)
 
 
-for name in ["abs", "bitwise_not", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_not", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"]:
+UNARY = [
+    "abs", "bitwise_not", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor", "isinf", "isnan",
+    "log", "log10", "log1p", "log2", "logical_not", "neg", "reciprocal", "relu", "round", "rsqrt",
+    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+]  # fmt: skip
+BINARY = [
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ge", "gt", "le", "lt", "mul", "ne",
+    "sub",
+]  # fmt: skip
+
+for name in UNARY:
     maker = positive if name.startswith("log") or "sqrt" in name else tensor
     shape = lambda d, m=maker: m(d, 3, 4)  # noqa: E731
     add(getattr(aten, name).default, call(shape), call(lambda d, s=shape: s(d).t()))
@@ -81,7 +91,7 @@ add(aten.elu.default, call(t(3, 4)), call(t(3, 4), 0.5))
 add(aten.hardtanh.default, call(t(3, 4)), call(t(3, 4), -2, 2))
 add(aten.leaky_relu.default, call(t(3, 4)), call(t(3, 4), 0.25))
 
-for name in ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ge", "gt", "le", "lt", "mul", "ne", "sub"]:
+for name in BINARY:
     add(
         getattr(aten, name).Tensor,
         call(t(3, 4), t(4, seed=1)),

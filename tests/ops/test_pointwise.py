@@ -47,7 +47,8 @@ def bounds(dtype):
 
 @pytest.mark.parametrize("info", OPERATORS, ids=lambda i: i.formatted_name)
 def test_operator(info):
-    dtype = torch.float32 if info.supports_dtype(torch.float32, "cpu") else torch.int64
+    kinds = (torch.float32, torch.complex64, torch.int64)
+    dtype = next(kind for kind in kinds if info.supports_dtype(kind, "cpu"))
     sample = next(iter(info.sample_inputs("cpu", dtype)))
     agree(
         lambda x, *a: info.op(x, *a, **sample.kwargs), sample.input, *sample.args, **bounds(dtype)

@@ -53,7 +53,7 @@ def test_the_first_losses_are_those_of_the_cpu(job):
 
 def test_a_second_process_compiles_nothing(tmp_path):
     environment = {**os.environ, "TORCH_NEURONX_NEFF_CACHE_DIR": str(tmp_path / "cache")}
-    options = ["--steps", "6", "--batch", "2", "--sample", "4", "--plot", str(tmp_path / "loss.png")]
+    options = ["--steps=6", "--batch=2", "--sample=4", f"--plot={tmp_path / 'loss.png'}"]
     reports = []
     for _ in range(2):
         run = subprocess.run(

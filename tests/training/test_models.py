@@ -1,4 +1,4 @@
-"""Small models train as on the CPU, with native programs only and none made after the first steps."""
+"""Small models train as on the CPU, with native programs only, none made after the first steps."""
 
 import pytest
 import torch
@@ -23,15 +23,16 @@ class LSTM(nn.Module):
 
 
 def mlp():
-    return nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 4))
+    hidden = (nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh())
+    return nn.Sequential(*hidden, nn.Linear(32, 4))
 
 
 def cnn():
     # No biases before batch norm: their gradients are rounding noise, which Adam would magnify.
     return nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, stride=2, bias=False), nn.BatchNorm2d(16), nn.SiLU(), nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(), nn.Linear(16, 4),
+        nn.Conv2d(8, 16, 3, stride=2, bias=False), nn.BatchNorm2d(16), nn.SiLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import torch
 
@@ -61,7 +62,7 @@ def on_fallback(op_name: str, reason: str) -> bool:
 
 
 def _is_printing() -> bool:
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code is torch._tensor_str._str_intern.__code__:
             return True

@@ -48,22 +48,24 @@ def attention_backward(
     max_q, max_k, dropout_p, is_causal, philox_seed, philox_offset, *, scale=None,
 ):  # fmt: skip
     state = restored_state(philox_seed, philox_offset) if dropout_p > 0 else None
+    grad, q, k, v, result = (_four_d(x) for x in (grad, query, key, value, result))
+    lse = hlo.reshape(logsumexp, q.shape[:3])
     gradients = _gradients(
-        *(_four_d(x) for x in (grad, query, key, value, result)),
-        hlo.reshape(logsumexp, _four_d(query).shape[:3]),
-        attn_bias, dropout_p, state, is_causal, scale,
-    )  # fmt: skip
+        grad, q, k, v, result, lse, attn_bias, dropout_p, state, is_causal, scale
+    )
     return tuple(
         hlo.convert(hlo.reshape(g, meta.shape), meta.dtype) if meta is not None and wanted else None
         for g, meta, wanted in zip(gradients, out, mask, strict=True)
     )
 
 
-@lowers(aten._scaled_dot_product_flash_attention_for_cpu.default, runtime=("dropout_p", "scale"))
+@lowers(aten._scaled_dot_product_flash_attention_for_cpu.default, runtime=("scale",))
 def attention_for_cpu(
     out, query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None
 ):
-    """-> (output, logsumexp); as on CPU a dropout probability is refused before this is reached."""
+    """-> (output, logsumexp). Like the CPU's kernel it has no dropout."""
+    if dropout_p > 0:
+        raise RuntimeError("the CPU's flash attention does not support dropout")
     y, lse, *_ = attention(
         (*out, None), query, key, value, attn_mask, 0.0, is_causal, False, scale=scale
     )

@@ -25,12 +25,13 @@ aten = torch.ops.aten
 def convolution(
     out, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ):
-    apply = _transposed if transposed else _direct
     rank = x.ndim - 2
-    window = [_per_axis(v, rank) for v in (stride, padding, dilation)]
+    window = tuple(_per_axis(v, rank) for v in (stride, padding, dilation))
     if transposed:
-        window.append(_per_axis(output_padding, rank))
-    y = apply(out.shape, x, weight, *window, groups)
+        extra = _per_axis(output_padding, rank)
+        y = _transposed(out.shape, x, weight, window, extra, groups)
+    else:
+        y = _direct(out.shape, x, weight, window, groups)
     if bias is not None:
         y = y + hlo.broadcast_in_dim(hlo.convert(bias, y.dtype), y.shape, [1])
     return hlo.convert(y, out.dtype)
@@ -51,14 +52,14 @@ def convolution_backward_overrideable(
     out, grad, x, weight, stride, padding, dilation, transposed, output_padding, groups, mask
 ):
     rank = x.ndim - 2
-    window = [_per_axis(v, rank) for v in (stride, padding, dilation)]
+    window = tuple(_per_axis(v, rank) for v in (stride, padding, dilation))
     dx = dw = db = None
     if mask[0]:
         dx = hlo.convert(_input_gradient(grad, x, weight, window, transposed, groups), x.dtype)
     if mask[1]:
         image, kernel = (grad, x) if transposed else (x, grad)
         dw = hlo.convert(
-            _weight_gradient(image, kernel, weight.shape, *window, groups), weight.dtype
+            _weight_gradient(image, kernel, weight.shape, window, groups), weight.dtype
         )
     if mask[2]:
         dims = [d for d in range(grad.ndim) if d != 1]
@@ -72,15 +73,17 @@ def _per_axis(values, rank: int) -> list[int]:
     return values * rank if len(values) == 1 else values
 
 
-def _direct(shape, x, weight, stride, padding, dilation, groups):
-    """x[N, C, ...] by weight[O, C/groups, ...]."""
+def _direct(shape, x, weight, window, groups):
+    """x[N, C, ...] by weight[O, C/groups, ...]; `window` is (stride, padding, dilation)."""
+    stride, padding, dilation = window
     return _convolve(
         shape, x, weight, stride, list(zip(padding, padding, strict=True)), dilation, groups
     )
 
 
-def _transposed(shape, x, weight, stride, padding, dilation, extra, groups):
+def _transposed(shape, x, weight, window, extra, groups):
     """x[N, C, ...] spread by `stride`, by weight[C, O/groups, ...]; `extra` on the far side."""
+    stride, padding, dilation = window
     reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     edges = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
     ones = [1] * len(stride)
@@ -99,7 +102,7 @@ def _mirrored(weight, groups: int):
 
 def _input_gradient(grad, x, weight, window, transposed, groups):
     if transposed:
-        return _direct(x.shape, grad, weight, *window, groups)
+        return _direct(x.shape, grad, weight, window, groups)
     stride, padding, dilation = window
     reached = [
         (g - 1) * s - 2 * p + d * (k - 1) + 1
@@ -108,11 +111,12 @@ def _input_gradient(grad, x, weight, window, transposed, groups):
         )
     ]
     extra = [n - r for n, r in zip(x.shape[2:], reached, strict=True)]
-    return _transposed(x.shape, grad, weight, *window, extra, groups)
+    return _transposed(x.shape, grad, weight, window, extra, groups)
 
 
-def _weight_gradient(image, kernel, shape, stride, padding, dilation, groups):
+def _weight_gradient(image, kernel, shape, window, groups):
     """image[N, C, ...] by kernel[N, O, ...] -> [O, C/groups, ...], the batch being summed over."""
+    stride, padding, dilation = window
     o, c, *taps = shape
     n, _, *size = image.shape
     split = hlo.reshape(image, [n, groups, c, *size])

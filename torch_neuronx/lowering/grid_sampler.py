@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import reduce
-from operator import mul
+from operator import add, mul
 
 import torch
 
@@ -29,12 +29,11 @@ _ZEROS, _BORDER, _REFLECTION = 0, 1, 2
 @lowers(aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)
 def grid_sampler(out, x, grid, mode, padding, align):
     image_NCP, axes, sizes = _prepared(x, grid, mode, padding, align)
-    total_NCQ = None
+    terms_NCQ = []
     for taps in itertools.product(*(taps for taps, _ in axes)):
         index, inside, weight, _ = _combined(taps, sizes)
-        value = hlo.select(inside, gather_planes(image_NCP, index), 0.0) * weight
-        total_NCQ = value if total_NCQ is None else total_NCQ + value
-    return hlo.convert(hlo.reshape(total_NCQ, out.shape), out.dtype)
+        terms_NCQ.append(hlo.select(inside, gather_planes(image_NCP, index), 0.0) * weight)
+    return hlo.convert(hlo.reshape(reduce(add, terms_NCQ), out.shape), out.dtype)
 
 
 @lowers(aten.grid_sampler_2d_backward.default, aten.grid_sampler_3d_backward.default)

@@ -75,9 +75,7 @@ def _put_under_mask(x: Value, indices, values: Value, accumulate: bool) -> Value
     if axis >= 0 and values.shape[axis] != 1:
         failed = hlo.convert(count, torch.int64) != values.shape[axis]
         message = _mismatch(values, shape, start)
-        check(
-            failed, "RuntimeError", message, hlo.convert(count, torch.int64), leaves_target=True
-        )
+        check(failed, "RuntimeError", message, hlo.convert(count, torch.int64), leaves_target=True)
         values = take(values, axis, rank)
     new = hlo.broadcast_to(values, shape)
     chosen = hlo.broadcast_in_dim(true & ~failed, shape, [start])

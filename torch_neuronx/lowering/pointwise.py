@@ -184,10 +184,10 @@ def _finite(x, nan, posinf, neginf):
 
 @rule_for(aten.frexp.Tensor)
 def frexp(out, x):
-    """mantissa in [0.5, 1) and exponent with x = mantissa * 2**exponent, by the float's own bits."""
+    """Mantissa in [0.5, 1) and exponent with x = mantissa * 2**exponent, from the float's bits."""
     _, exponent = out
     bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.dtype.itemsize]
-    width = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torch.float64: 52}[x.dtype]
+    width = -int(math.log2(torch.finfo(x.dtype).eps))
     tiny = hlo.abs(x) < number(torch.finfo(x.dtype).tiny, x)
     scaled = where(tiny, x * float(2**width), x)
     field = (8 * x.dtype.itemsize) - 1 - width

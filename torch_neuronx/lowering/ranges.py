@@ -41,18 +41,15 @@ def arange_step(out, start, end, step=1, *, dtype=None):
     return _steps(out, start, step, _accumulate_dtype(out.dtype))
 
 
-def _spaced(out, start, end, steps):
+def _spaced(out, start, end, steps, cast=lambda x: x):
     """Computed from the nearer end, as ATen's linspace kernel, so that both ends are exact.
 
-    Both ends are cast to the result's dtype first. Integers go on in float64; bfloat16 and float16
-    round after every operation, as ATen's do.
+    Both ends are cast to the result's dtype first; integers go on in float64. `cast` rounds the
+    result of every operation.
     """
     exact = not (out.dtype.is_floating_point or out.dtype.is_complex)
     dtype = torch.float64 if exact else compute_dtype(out.dtype)
     half = hlo.iota(out.shape, 0, torch.int64) < max(steps // 2, 1)
-
-    def cast(x):
-        return rounded(x, out.dtype)
 
     def along(index):
         return cast(cast(hlo.convert(index, dtype)) * step)
@@ -77,7 +74,9 @@ def _cast(x, dtype, wide):
     aten.linspace.Scalar_Tensor,
 )
 def linspace(out, start, end, steps, *, dtype=None):
-    return hlo.convert(_spaced(out, start, end, steps), out.dtype)
+    """bfloat16 and float16 round after every operation, as in ATen's kernel (not logspace's)."""
+    spaced = _spaced(out, start, end, steps, lambda x: rounded(x, out.dtype))
+    return hlo.convert(spaced, out.dtype)
 
 
 @rule_for(

@@ -103,15 +103,17 @@ def zeta(s, q):
     """sum (q + k)**-s: chlo's for q > 0, to which a negative q is raised term by term."""
     if not q.numel:
         return q
-    low = (q < 0) & (hlo.floor(q) != q)
+    whole = hlo.floor(q) == q
+    low = (q < 0) & ~whole
 
     def raise_(q, head):
         active = low & (q < 0)
         return hlo.select(active, q + 1.0, q), where(active, head + hlo.pow(q, -s), head)
 
     inits = [q, number(0, q)]
-    q, head = hlo.while_(inits, lambda q, head: hlo.reduce(low & (q < 0), None, "or"), raise_)
-    return hlo.zeta(s, q) + head
+    up, head = hlo.while_(inits, lambda q, head: hlo.reduce(low & (q < 0), None, "or"), raise_)
+    value = where(whole & (q <= 0), math.inf, hlo.zeta(s, up) + head)
+    return where(s == 1, math.inf, where(s < 1, math.nan, value))
 
 
 def _trigamma(x):

@@ -9,6 +9,8 @@ rules call `resample`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 import torch
@@ -43,8 +45,8 @@ class Taps:
 
     def columns(self, start: int, end: int) -> Taps:
         """The taps numbered from `start` up to `end` of every output."""
-        parts = (t[:, start:end] for t in (self.index, self.weight, self.valid))
-        return Taps(*parts, self.size)
+        index, weight, valid = (t[:, start:end] for t in (self.index, self.weight, self.valid))
+        return Taps(index, weight, valid, self.size)
 
     def transposed(self) -> Taps:
         """The taps of the gradient: for each input position, the outputs that read it."""
@@ -72,12 +74,10 @@ def resample(x, axis: int, taps: Taps):
     count, width = taps.index.shape
     if _are_blocks(taps) or width > _UNROLLED:
         return total(_weighted(read_taps(x, axis, taps), axis, taps), [axis + 1])
-    result = None
-    for tap in range(width):
-        column = taps.columns(tap, tap + 1)
-        term = _weighted(read_taps(x, axis, column), axis, column)
-        result = term if result is None else result + term
-    return hlo.reshape(result, x.shape[:axis] + (count,) + x.shape[axis + 1 :])
+    columns = [taps.columns(tap, tap + 1) for tap in range(width)]
+    terms = [_weighted(read_taps(x, axis, column), axis, column) for column in columns]
+    shape = x.shape[:axis] + (count,) + x.shape[axis + 1 :]
+    return hlo.reshape(reduce(add, terms), shape)
 
 
 def read_taps(x, axis: int, taps: Taps):

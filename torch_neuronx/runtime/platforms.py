@@ -161,10 +161,10 @@ def _identity(dtype: str, attributes: str = "") -> str:
 
 
 def _accepts(program: str, serialize: bool = False) -> bool:
-    from torch_neuronx.runtime.identity import COMPILE_OPTIONS
+    from torch_neuronx.runtime.identity import compile_options
 
     try:
-        executable = client().compile(program.encode(), COMPILE_OPTIONS)
+        executable = client().compile(program.encode(), compile_options(0))
         return not serialize or bool(executable.serialize())
     except RuntimeError:
         return False
