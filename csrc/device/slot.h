@@ -10,10 +10,26 @@
 #include <c10/core/Storage.h>
 #include <c10/core/TensorImpl.h>
 
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace neuron::device {
+
+// For a pointer's copy or swap: a mutex costs more than what it would guard.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() noexcept {
+    flag_.clear(std::memory_order_release);
+  }
+
+ private:
+  std::atomic_flag flag_;
+};
 
 class Slot {
  public:
@@ -22,12 +38,12 @@ class Slot {
 
   // Null until something is written: torch.empty allocates nothing.
   pjrt::BufferPtr buffer() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<SpinLock> lock(mutex_);
     return buffer_;
   }
   // Drops the old buffer after the lock is released: freeing one may take long.
   void set_buffer(pjrt::BufferPtr buffer) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<SpinLock> lock(mutex_);
     buffer_.swap(buffer);
   }
   int device() const {
@@ -41,7 +57,7 @@ class Slot {
  private:
   friend class SlotPool;
 
-  mutable std::mutex mutex_;
+  mutable SpinLock mutex_;
   pjrt::BufferPtr buffer_;
   void* const address_;
   const int size_class_;

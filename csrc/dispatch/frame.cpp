@@ -3,6 +3,7 @@
 #include "csrc/device/device.h"
 
 #include <ATen/Context.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/flat_hash_map.h>
 
@@ -99,7 +100,8 @@ Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
   if (device < 0) {
     device = device::current_device();
   }
-  key[0] = op.id << 8 | static_cast<uint64_t>(device);
+  auto default_dtype = static_cast<uint64_t>(c10::get_default_dtype_as_scalartype());
+  key[0] = op.id << 16 | default_dtype << 8 | static_cast<uint64_t>(device);
   hash = hash_words(key);
 }
 
@@ -111,14 +113,6 @@ void Frame::add_argument(const ArgInfo& arg, const c10::IValue& value) {
     case ArgKind::Tensor:
       return add_tensor(value.toTensor(), arg.written);
     case ArgKind::TensorList: {
-      if (value.isTensorList()) {
-        auto list = value.toTensorVector();
-        tag(kList, list.size());
-        for (const auto& tensor : list) {
-          add_tensor(tensor, arg.written);
-        }
-        return;
-      }
       auto list = value.toListRef();
       tag(kList, list.size());
       for (const auto& element : list) {
@@ -162,7 +156,17 @@ void Frame::set_device(at::Device other) {
   );
 }
 
-void Frame::add_device_tensor(const at::Tensor& tensor) {
+// PyTorch refuses to write where another argument partly overlaps. The offsets that
+// decide it are not in the key, so the answer is.
+void Frame::add_overlaps(const at::Tensor& tensor, int base, bool written) {
+  for (const auto& other : tensors) {
+    if (other.base == base && (written || other.written)) {
+      key.push_back(static_cast<uint64_t>(at::get_overlap_status(tensor, *other.tensor)));
+    }
+  }
+}
+
+void Frame::add_device_tensor(const at::Tensor& tensor, bool written) {
   set_device(tensor.device());
   size_t known = bases.size();
   int base_index = add_base(tensor);
@@ -174,11 +178,12 @@ void Frame::add_device_tensor(const at::Tensor& tensor) {
       base.storage->nbytes() == base.buffer->nbytes() && !tensor.is_conj() && !tensor.is_neg()) {
     tag(kWholeTensor, dtype << 32 | tensor.dim());
     key.append(tensor.sizes().begin(), tensor.sizes().end());
-    tensors.push_back({tensor, base_index, false});
+    tensors.push_back({&tensor, base_index, written, false});
     return;
   }
   if (!fresh) {
     tag(kKnownBase, base_index);
+    add_overlaps(tensor, base_index, written);
   } else if (!base.buffer) {
     tag(kEmptyBase);
     key.push_back(base.storage->nbytes());
@@ -193,7 +198,7 @@ void Frame::add_device_tensor(const at::Tensor& tensor) {
   tag(kStridedTensor, dtype << 32 | flags << 16 | tensor.dim());
   key.append(tensor.sizes().begin(), tensor.sizes().end());
   key.append(tensor.strides().begin(), tensor.strides().end());
-  tensors.push_back({tensor, base_index, requires_offset});
+  tensors.push_back({&tensor, base_index, written, requires_offset});
 }
 
 int Frame::add_base(const at::Tensor& tensor) {
@@ -231,7 +236,8 @@ bool Frame::is_moved(const at::Tensor& tensor, bool written) const {
 
 void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
   if (device >= 0 && is_moved(tensor, written)) {
-    return add_device_tensor(tensor.to(at::Device(at::kPrivateUse1, device)));
+    moved_.push_front(tensor.to(at::Device(at::kPrivateUse1, device)));
+    return add_device_tensor(moved_.front(), false);
   }
   TORCH_CHECK(
       tensor.is_cpu() && tensor.dim() == 0 && !written && tensor.layout() == at::kStrided,

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include <forward_list>
 #include <optional>
 #include <string>
 
@@ -23,7 +24,7 @@ struct Base {
 };
 
 struct TensorArg {
-  at::Tensor tensor;
+  const at::Tensor* tensor;  // on the stack, or among the frame's moved ones
   int base;
   bool written;
   bool requires_offset;  // its storage offset is an input of the program
@@ -60,6 +61,8 @@ class Frame {
   bool is_moved(const at::Tensor& tensor, bool written) const;
 
  private:
+  std::forward_list<at::Tensor> moved_;
+
   void add_argument(const ArgInfo& arg, const c10::IValue& value);
   void add_tensor(const at::Tensor& tensor, bool written);
   void add_device_tensor(const at::Tensor& tensor, bool written);

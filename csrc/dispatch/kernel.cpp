@@ -44,7 +44,7 @@ void run_composite(const OpInfo& info, torch::jit::Stack* stack) {
 
 void resize_outputs(const Program& program, const Frame& frame) {
   for (const auto& target : program.targets) {
-    const auto& tensor = frame.tensors[target.tensor].tensor;
+    const auto& tensor = *frame.tensors[target.tensor].tensor;
     at::native::resize_output(tensor, target.sizes);
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
         target.sizes, target.strides, tensor.storage_offset()
@@ -77,7 +77,7 @@ void boxed_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   for (;;) {
     Frame frame(info, *stack);
-    auto program = program_of(frame);
+    const auto program = program_of(frame);
     switch (program->kind) {
       case Program::Launch:
         info.executed.fetch_add(1, std::memory_order_relaxed);

@@ -63,7 +63,7 @@ Arguments bind(const Program& program, Frame& frame) {
         arguments.add(number_input(frame.numbers[input.index], frame.device));
         break;
       case Input::Offset: {
-        int64_t offset = frame.tensors[input.index].tensor.storage_offset();
+        int64_t offset = frame.tensors[input.index].tensor->storage_offset();
         arguments.add(number_buffer(at::kLong, as_bytes(offset), {}, frame.device));
         break;
       }
@@ -178,7 +178,7 @@ c10::IValue returned(const Return& ret, const Program& program, Frame& frame, Bu
       );
     }
     case Return::FromArgument:
-      return frame.tensors[ret.index].tensor;
+      return *frame.tensors[ret.index].tensor;
     case Return::List: {
       c10::List<at::Tensor> list;
       list.reserve(ret.elements.size());

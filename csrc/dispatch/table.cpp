@@ -1,6 +1,7 @@
 #include "csrc/dispatch/table.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -18,36 +19,39 @@ struct Stored {
 
 class Table {
  public:
+  // The thread's latest programs in front of the table: no lock on the usual path.
   ProgramPtr find(uint64_t hash, const Key& key) {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    auto range = programs_.equal_range(hash);
-    for (auto it = range.first; it != range.second; ++it) {
-      if (it->second.key == key) {
-        it->second.used.store(++tick_, std::memory_order_relaxed);
-        return it->second.program;
-      }
+    thread_local std::array<Recent, kRecent> recent;
+    Recent& entry = recent[hash % kRecent];
+    const uint64_t generation = generation_.load(std::memory_order_acquire);
+    if (entry.generation == generation && entry.stored->key == key) {
+      entry.stored->used.store(tick_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      return entry.stored->program;
     }
-    return nullptr;
+    auto stored = search(hash, key);
+    if (!stored) {
+      return nullptr;
+    }
+    stored->used.store(++tick_, std::memory_order_relaxed);
+    entry = {stored, generation};
+    return stored->program;
   }
 
   ProgramPtr keep(uint64_t hash, const Key& key, ProgramPtr program) {
-    if (auto known = find(hash, key)) {
-      return known;
-    }
     std::unique_lock<std::shared_mutex> lock(mutex_);
+    if (auto known = search_locked(hash, key)) {
+      return known->program;
+    }
     if (limit_ != 0 && programs_.size() >= limit_) {
       evict();
     }
-    auto it = programs_.emplace(
-        std::piecewise_construct,
-        std::forward_as_tuple(hash),
-        std::forward_as_tuple(key, std::move(program), ++tick_)
-    );
-    return it->second.program;
+    programs_.emplace(hash, std::make_shared<Stored>(key, program, ++tick_));
+    return program;
   }
 
   void clear() {
     std::unique_lock<std::shared_mutex> lock(mutex_);
+    ++generation_;
     programs_.clear();
   }
 
@@ -62,18 +66,44 @@ class Table {
   }
 
  private:
+  using StoredPtr = std::shared_ptr<Stored>;
+  static constexpr size_t kRecent = 512;
+
+  // Valid while the generation is the table's: nothing was removed since.
+  struct Recent {
+    StoredPtr stored;
+    uint64_t generation = 0;
+  };
+
+  StoredPtr search(uint64_t hash, const Key& key) {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    return search_locked(hash, key);
+  }
+
+  StoredPtr search_locked(uint64_t hash, const Key& key) const {
+    auto range = programs_.equal_range(hash);
+    for (auto it = range.first; it != range.second; ++it) {
+      if (it->second->key == key) {
+        return it->second;
+      }
+    }
+    return nullptr;
+  }
+
   void evict() {
+    ++generation_;
     auto oldest =
         std::min_element(programs_.begin(), programs_.end(), [](const auto& a, const auto& b) {
-          return a.second.used.load(std::memory_order_relaxed) <
-                 b.second.used.load(std::memory_order_relaxed);
+          return a.second->used.load(std::memory_order_relaxed) <
+                 b.second->used.load(std::memory_order_relaxed);
         });
     programs_.erase(oldest);
   }
 
   std::shared_mutex mutex_;
-  std::unordered_multimap<uint64_t, Stored> programs_;
+  std::unordered_multimap<uint64_t, StoredPtr> programs_;
   std::atomic<uint64_t> tick_{0};
+  std::atomic<uint64_t> generation_{1};
   size_t limit_ = 0;
 };
 

@@ -140,7 +140,7 @@ class CallBuilder {
 
   py::object tensor_spec(size_t index) {
     const auto& arg = frame_.tensors[index];
-    const auto& tensor = arg.tensor;
+    const auto& tensor = *arg.tensor;
     return types_.attr("TensorSpec")(
         dtype_object(tensor.scalar_type()),
         tuple_of(tensor.sizes()),
@@ -182,9 +182,9 @@ class CallBuilder {
     }
     for (const auto& arg : frame_.tensors) {
       if (arg.base == index) {
-        int64_t count = static_cast<int64_t>(nbytes / arg.tensor.element_size());
+        int64_t count = static_cast<int64_t>(nbytes / arg.tensor->element_size());
         return types_.attr("BaseSpec")(
-            dtype_object(arg.tensor.scalar_type()), py::make_tuple(count), nbytes, false
+            dtype_object(arg.tensor->scalar_type()), py::make_tuple(count), nbytes, false
         );
       }
     }

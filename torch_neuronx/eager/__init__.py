@@ -34,12 +34,15 @@ def _plan(call: Any) -> Any:
     """The plan of a call; a rule that fails costs speed (a warned host run), not the run."""
     from torch_neuronx.eager.plan import Plan, plan
     from torch_neuronx.eager.program import Host
+    from torch_neuronx.lowering import registry
     from torch_neuronx.lowering.value import LoweringError
     from torch_neuronx.runtime.platforms import client
 
     try:
         return plan(call, client().attributes.get("stablehlo_current_version", ""))
     except LoweringError as error:
+        if registry.cpu_form(call.op) is not call.op:
+            raise
         return Plan(Host(f"its lowering failed: {error}"))
 
 

@@ -12,14 +12,20 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.eager.call import Call, TensorSpec
+from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpec
 
 _SECOND_LOOK_LIMIT = 2**20  # elements
 
 
-def may_be_refused(call: Call, targets: Sequence[tuple[TensorSpec, torch.Tensor]]) -> bool:
+def may_be_refused(
+    call: Call, targets: Sequence[tuple[TensorSpec, torch.Tensor]], results: Iterable[torch.dtype]
+) -> bool:
     """Whether PyTorch might refuse the call, or one of its writes of a result to a target."""
-    if _has_mixed_dtypes(call) or any(_is_refused_alone(call, *t) for t in targets):
+    if (
+        _has_mixed_dtypes(call)
+        or _has_overflow(call, results)
+        or any(_is_refused_alone(call, *t) for t in targets)
+    ):
         return True
     written = {spec.index for spec, _ in targets}
     return any(
@@ -53,6 +59,34 @@ def _has_mixed_dtypes(call: Call) -> bool:
     tensors = list(call.tensors())
     small = sum(math.prod(t.sizes) for t in tensors) <= _SECOND_LOOK_LIMIT
     return small and len({t.dtype for t in tensors}) > 1
+
+
+def _has_overflow(call: Call, results: Iterable[torch.dtype]) -> bool:
+    """Whether a number does not fit a dtype of the call's: most kernels refuse to convert it.
+
+    C++ keeps such calls apart from those whose numbers fit (Frame::add_overflows).
+    """
+    values = [v for a in call.args for v in _numbers(a)]
+    if not values:
+        return False
+    dtypes = {t.dtype for t in call.tensors()} | set(results)
+    return any(not _fits(v, dtype) for v in values for dtype in dtypes)
+
+
+def _numbers(argument: Any) -> tuple[Any, ...]:
+    if isinstance(argument, NumberListSpec):
+        return tuple(argument.values)
+    return (argument.value,) if isinstance(argument, NumberSpec) else ()
+
+
+def _fits(value: Any, dtype: torch.dtype) -> bool:
+    if dtype == torch.bool or dtype.is_complex:
+        return True
+    if isinstance(value, complex):
+        return not value.imag and _fits(value.real, dtype)
+    if dtype.is_floating_point:
+        return abs(value) <= torch.finfo(dtype).max or not math.isfinite(value)
+    return torch.iinfo(dtype).min <= value <= torch.iinfo(dtype).max
 
 
 def _is_refused_alone(call: Call, spec: TensorSpec, result: torch.Tensor) -> bool:

@@ -45,6 +45,7 @@ def infer(op: OpOverload, call: Call, arguments: Sequence[Any]) -> Any:
         with contextlib.suppress(Exception), quiet():
             positional, keyword = CpuStandIns(call, fill=0).bind(op, arguments)
             return op(*positional, **keyword)
+        raise_cpu_error(call, unless_missing=True)
     function = registry.inference(op)
     if function is op and not any(word in op.name() for word in _DEVICE_DEPENDENT):
         with contextlib.suppress(Exception), quiet():
@@ -61,12 +62,17 @@ def infer(op: OpOverload, call: Call, arguments: Sequence[Any]) -> Any:
         raise
 
 
-def raise_cpu_error(call: Call) -> None:
-    """Raises what the call raises on CPU whatever the data; returns if it raises nothing."""
-    if not registry.has_cpu_kernel(call.op):
+def raise_cpu_error(call: Call, *, unless_missing: bool = False) -> None:
+    """Raises what the call raises on CPU whatever the data; returns if it raises nothing.
+
+    `unless_missing`: nor if the CPU only lacks a kernel for the dtype, which the device may have.
+    """
+    if registry.cpu_form(call.op) is None:
         return
     error = _error_on_cpu(call, fill=0)
-    if error is not None and str(_error_on_cpu(call, fill=1)) == str(error):
+    if error is None or (unless_missing and _is_missing_kernel(error)):
+        return
+    if str(_error_on_cpu(call, fill=1)) == str(error):
         raise error
 
 
@@ -105,7 +111,7 @@ def quiet() -> Iterator[None]:
 
 def _is_quick_on_cpu(op: OpOverload, call: Call) -> bool:
     """Whether a run on the host costs next to nothing, and draws no random numbers."""
-    if torch.Tag.nondeterministic_seeded in op.tags or not registry.has_cpu_kernel(op):
+    if torch.Tag.nondeterministic_seeded in op.tags or registry.cpu_form(op) is not op:
         return False
     numel = sum(math.prod(t.sizes) for t in call.tensors())
     growth = math.prod(abs(n) for n in _integers(call.args) if n)
@@ -121,13 +127,17 @@ def _integers(values: Any) -> Iterator[int]:
             yield value
 
 
+def _is_missing_kernel(error: Exception) -> bool:
+    return isinstance(error, NotImplementedError) and "not implemented for '" in str(error)
+
+
 def _error_on_cpu(call: Call, fill: int) -> Exception | None:
     seeded = torch.Tag.nondeterministic_seeded in call.op.tags
     state = torch.get_rng_state() if seeded else None
     try:
         with quiet():
             positional, keyword = CpuStandIns(call, fill).bind(call.op, call.args)
-            call.op(*positional, **keyword)
+            registry.cpu_form(call.op)(*positional, **keyword)
     except Exception as error:
         return error
     finally:

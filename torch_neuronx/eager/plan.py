@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from torch_neuronx.eager import doubts, fake, functional, roads
 from torch_neuronx.eager.bases import Bases
@@ -71,7 +72,7 @@ class _Planner:
             raise NoProgram("it writes to tensors that it also reads or writes elsewhere")
         results = self._infer()
         targets = _pairs(self.written, self._new_values(results))
-        if doubts.may_be_refused(self.call, targets):
+        if doubts.may_be_refused(self.call, targets, _dtypes(results)):
             fake.raise_cpu_error(self.call)
         resizes = self._resizes(targets)
         if resizes:
@@ -217,6 +218,10 @@ def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:
     if not isinstance(targets, list):
         return []
     return [pair for t, r in zip(targets, results, strict=True) for pair in _pairs(t, r)]
+
+
+def _dtypes(results: Any) -> set[torch.dtype]:
+    return {r.dtype for r in tree_leaves(results) if isinstance(r, torch.Tensor)}
 
 
 def _misfits(spec: TensorSpec, result: torch.Tensor) -> bool:

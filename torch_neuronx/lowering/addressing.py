@@ -21,7 +21,7 @@ import torch
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.index import index_dtype, narrow
-from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.value import LoweringError, Value
 
 
 def wrapped(index: Value, size: int) -> Value:
@@ -54,6 +54,8 @@ def checked(
     With `write` a failed check turns every position into `size`, which scatter drops: nothing is
     written.
     """
+    if index.dtype.is_floating_point or index.dtype.is_complex:
+        raise LoweringError(f"an index must be an integer, got {index}")
     index = hlo.convert(index, torch.int64)
     outside = (index >= size) | (index < (-size if negative else 0))
     if not index.numel:

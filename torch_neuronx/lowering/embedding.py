@@ -49,8 +49,10 @@ def scatter_rows(out, rows: Value, index: Value, padding_idx: int, by_freq: bool
 @lowers(aten.embedding_renorm.default)
 def _embedding_renorm(out, weight, indices, max_norm, norm_type):
     """Rows looked up whose norm exceeds `max_norm` are scaled down to it."""
+    shape = list(weight.shape)
+    message = f"select(): index {{}} out of range for tensor of size {shape} at dimension 0"
     index = flatten(indices)
-    index = checked(index, weight.shape[0], "IndexError", OUT_OF_RANGE, negative=False, write=True)
+    index = checked(index, weight.shape[0], "IndexError", message, negative=False, write=True)
     rows = hlo.convert(take(weight, 0, index), compute_dtype(weight.dtype))
     norm = row_norm(rows, norm_type)
     scale = hlo.select(norm > max_norm, max_norm / (norm + 1e-7), 1.0)

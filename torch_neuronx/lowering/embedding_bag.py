@@ -75,7 +75,7 @@ def _check_offsets(offsets: Value, entries: int) -> None:
         first,
     )
     message = (
-        f"offsets[-1] can not be greater than input's length({entries}) but got offsets[-1] of {{}}"
+        f"offsets[-1] can not be greater than input's length {entries} but got offsets[-1] of {{}}"
     )
     check(last > entries, "RuntimeError", message, last)
 

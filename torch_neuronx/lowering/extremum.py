@@ -57,7 +57,7 @@ def _with_index(kind):
     def rule(out, x, dim, keepdim=False):
         values, indices = out
         line = x if x.ndim else hlo.reshape(x, (1,))
-        best, first = extreme(line, dim % line.ndim, kind)
+        best, first = extreme(line, hlo.wrap_dim(dim, line.ndim), kind)
         return hlo.reshape(best, values.shape), hlo.reshape(first, indices.shape)
 
     return rule
@@ -70,7 +70,7 @@ rule_for(aten.min.dim)(_with_index("min"))
 def _index(kind):
     def rule(out, x, dim=None, keepdim=False):
         line = x if x.ndim and dim is not None else hlo.reshape(x, (x.numel,))
-        _, first = extreme(line, (dim or 0) % line.ndim, kind)
+        _, first = extreme(line, hlo.wrap_dim(dim or 0, line.ndim), kind)
         return hlo.reshape(first, out.shape)
 
     return rule
@@ -136,7 +136,7 @@ def _median(ignore_nan):
         if not x.numel:
             return tuple(hlo.full(meta.shape, 0, meta.dtype) for meta in out)
         line = x if x.ndim else hlo.reshape(x, (1,))
-        found = middle(line, dim % line.ndim, ignore_nan)
+        found = middle(line, hlo.wrap_dim(dim, line.ndim), ignore_nan)
         return tuple(hlo.reshape(v, meta.shape) for v, meta in zip(found, out, strict=True))
 
     return whole, along

@@ -14,6 +14,7 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import checked, put, put_at, put_flat, take
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.indexing import (
     OUT_OF_BOUNDS,
     OUT_OF_RANGE,
@@ -25,7 +26,6 @@ from torch_neuronx.lowering.indexing import (
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.scatter import reduce_into
 from torch_neuronx.lowering.value import Value
-from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
 

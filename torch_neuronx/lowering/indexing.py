@@ -26,10 +26,10 @@ from torch_neuronx.lowering.addressing import (
     wrapped,
 )
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import LoweringError, Value
-from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
 

@@ -156,7 +156,17 @@ def _attention_backward(grad, query, key, value, attn_bias, mask, *args, **kwarg
     )
 
 
-@infers(aten._scaled_dot_product_fused_attention_overrideable.default, without_cpu_kernel=True)
+def _attention_on_cpu(query, key, value, mask=None, dropout_p=0.0, is_causal=False, *_, scale=None):
+    return aten.scaled_dot_product_attention.default(
+        query, key, value, mask, dropout_p, is_causal, scale=scale
+    )
+
+
+@infers(
+    aten._scaled_dot_product_fused_attention_overrideable.default,
+    without_cpu_kernel=True,
+    cpu_form=_attention_on_cpu,
+)
 def _attention(*args, **kwargs):
     return aten._scaled_dot_product_fused_attention_overrideable.default(*args, **kwargs)
 

@@ -109,7 +109,7 @@ def dist(out, x, y, p=2):
 def renorm(out, x, p, dim, maxnorm):
     """Slices along `dim` scaled down to `maxnorm`, as maxnorm / (norm + 1e-7)."""
     (x,) = operands(out, x)
-    others = [d for d in range(x.ndim) if d != dim % x.ndim]
+    others = [d for d in range(x.ndim) if d != hlo.wrap_dim(dim, x.ndim)]
     size = vector_norm(x, float(p), others, keepdim=True)
     limit = number(maxnorm, size)
     factor = where(size > limit, limit / (size + 1e-7), number(1, size))

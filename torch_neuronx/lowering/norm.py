@@ -145,7 +145,7 @@ def _group_channels(v, like):
 
 
 def _sum_but(x, dim: int):
-    dims = [d for d in range(x.ndim) if d != dim % x.ndim]
+    dims = [d for d in range(x.ndim) if d != hlo.wrap_dim(dim, x.ndim)]
     return total(x, dims, keepdim=True)
 
 

@@ -14,7 +14,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import flatten, linear, take_flat
-from torch_neuronx.lowering.value import Value
+from torch_neuronx.lowering.value import LoweringError, Value
 
 _HALF = 2**31
 _SMALL = 2**14
@@ -22,6 +22,8 @@ _SMALL = 2**14
 
 def sort_key(x: Value) -> Value:
     """An int32 (int64 for 64-bit dtypes) value that orders as `x` does."""
+    if x.dtype.is_complex:
+        raise LoweringError(f"complex values have no order, got {x}")
     if x.dtype.is_floating_point:
         return _float_key(x)
     if x.dtype == torch.uint64:

@@ -115,12 +115,27 @@ def _uniform(out, x, low=0.0, high=1.0):
     return paired(out, lambda shape, dtype: between(shape, dtype, low, high))
 
 
+# As PyTorch's messages name the dtypes.
+CPP_NAMES = {
+    torch.bfloat16: "c10::BFloat16",
+    torch.float16: "c10::Half",
+    torch.float32: "float",
+    torch.float64: "double",
+}
+
+
 def between(shape, dtype: torch.dtype, low, high) -> Value:
     """Uniform in [low, high); a number that rounds up to `high` becomes `low`."""
     wide = compute_dtype(dtype)
     low, high = hlo.number(low, wide), hlo.number(high, wide)
+    largest, name = torch.finfo(dtype).max, CPP_NAMES[dtype]
+    for end, bound in (("from", low), ("to", high)):
+        outside = ~((bound >= -largest) & (bound <= largest))
+        check(outside, "RuntimeError", f"{end} is out of bounds for {name}")
     message = "uniform_ expects to return a [from, to) range, but found from > to"
     check(low > high, "RuntimeError", message)
+    message = f"uniform_ expects to - from <= std::numeric_limits<{name}>::max()"
+    check(high - low > largest, "RuntimeError", message)
     drawn = hlo.convert(hlo.convert(unit(shape, dtype) * (high - low) + low, dtype), wide)
     return hlo.select(drawn >= high, low, drawn)
 

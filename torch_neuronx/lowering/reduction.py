@@ -28,7 +28,7 @@ def over(x: Value, dim: int | Sequence[int] | None) -> list[int]:
         dim = [dim]
     if not x.ndim:
         return []
-    return sorted({d % x.ndim for d in dim}) if dim else list(range(x.ndim))
+    return sorted({hlo.wrap_dim(d, x.ndim) for d in dim}) if dim else list(range(x.ndim))
 
 
 def total(x: Value, dims: Sequence[int], keepdim: bool = False) -> Value:

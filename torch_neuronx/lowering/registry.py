@@ -37,7 +37,7 @@ class Rule:
 _rules: dict[OpOverload, Rule] = {}
 _host: dict[OpOverload, str] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
-_without_cpu_kernel: set[OpOverload] = set()
+_cpu_forms: dict[OpOverload, Callable[..., Any] | None] = {}
 _load_lock = threading.RLock()
 _loaded = False
 
@@ -57,19 +57,22 @@ def lowers(
 
 
 def infers(
-    *ops: OpOverload, without_cpu_kernel: bool = False
+    *ops: OpOverload,
+    without_cpu_kernel: bool = False,
+    cpu_form: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: the function, called as `ops` are but on fake CPU tensors, gives their results.
 
     For ops whose meta kernel PyTorch lacks or whose meta kernel differs from its CPU kernel.
-    `without_cpu_kernel`: the ops exist for accelerators only, so CPU errors say nothing of them.
+    `without_cpu_kernel`: the ops exist for accelerators only; `cpu_form`, called as they are, does
+    the same on the CPU and knows its errors.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops:
             _inference[op] = function
             if without_cpu_kernel:
-                _without_cpu_kernel.add(op)
+                _cpu_forms[op] = cpu_form
         return function
 
     return register
@@ -81,9 +84,10 @@ def inference(op: OpOverload) -> Callable[..., Any]:
     return _inference.get(op, op)
 
 
-def has_cpu_kernel(op: OpOverload) -> bool:
+def cpu_form(op: OpOverload) -> Callable[..., Any] | None:
+    """What does the same as `op` on the CPU: mostly `op` itself."""
     load()
-    return op not in _without_cpu_kernel
+    return _cpu_forms.get(op, op)
 
 
 def runs_on_host(*ops: OpOverload, reason: str) -> None:

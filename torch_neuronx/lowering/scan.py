@@ -114,7 +114,7 @@ def _running(fn: Callable[[Value, Value], Value], neutral):
     def rule(out, x, dim, *, dtype=None):
         x = hlo.convert(x, compute_dtype(out.dtype))
         if x.ndim and x.numel:
-            (x,) = scan([x], dim % x.ndim, lambda a, b: [fn(a[0], b[0])], [neutral])
+            (x,) = scan([x], hlo.wrap_dim(dim, x.ndim), lambda a, b: [fn(a[0], b[0])], [neutral])
         return hlo.convert(x, out.dtype)
 
     return rule
@@ -139,8 +139,8 @@ def _running_extreme(direction: str):
     def rule(out, x, dim):
         if not x.ndim or not x.numel:
             return x, hlo.full(x.shape, 0, torch.int64)
-        place = positions(x.shape, dim % x.ndim)
-        best, found = scan([x, place], dim % x.ndim, combine, [0, -1])
+        place = positions(x.shape, hlo.wrap_dim(dim, x.ndim))
+        best, found = scan([x, place], hlo.wrap_dim(dim, x.ndim), combine, [0, -1])
         return best, hlo.convert(found, torch.int64)
 
     return rule

@@ -12,11 +12,11 @@ import torch
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import flatten, put_flat
 from torch_neuronx.lowering.cast import compute_dtype
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.hlo.reduce import identity
 from torch_neuronx.lowering.indexing import element_positions, flat_position, vector
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
-from torch_neuronx.lowering.views import wrap_dim
 
 aten = torch.ops.aten
 

@@ -12,13 +12,14 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import linear, put_flat
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.indexing import vector
 from torch_neuronx.lowering.ordering import largest, sort_key, sort_order, take_along
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 from torch_neuronx.lowering.view_updates import pad_dim
-from torch_neuronx.lowering.views import move_dim, wrap_dim
+from torch_neuronx.lowering.views import move_dim
 
 aten = torch.ops.aten
 

@@ -49,7 +49,7 @@ def fft_c2r(out, x, dim, normalization, last_dim_size):
 
 def _over(x, dims, kind: str, length: int | None = None):
     """The unscaled transform of x along `dims`; `length` is the output's for IRFFT."""
-    dims = [d % x.ndim for d in dims]
+    dims = [hlo.wrap_dim(d, x.ndim) for d in dims]
     while dims:
         dims, now = dims[:-_MOST], dims[-_MOST:]
         x = _last(x, now, kind, length)

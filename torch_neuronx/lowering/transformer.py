@@ -48,7 +48,7 @@ def masked_softmax_backward(out, grad, output, mask, dim=None):
 
 
 def _last(x, dim: int | None) -> int:
-    return x.ndim - 1 if dim is None else dim % x.ndim
+    return x.ndim - 1 if dim is None else hlo.wrap_dim(dim, x.ndim)
 
 
 def _softmax(scores, mask, mask_type: int | None, dim: int):

@@ -12,9 +12,10 @@ import torch
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import flatten, put, put_flat, strided_index, window_index
 from torch_neuronx.lowering.cast import compute_dtype
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
-from torch_neuronx.lowering.views import clamp_slice, diagonal_start, move_dim, wrap_dim
+from torch_neuronx.lowering.views import clamp_slice, diagonal_start, move_dim
 
 aten = torch.ops.aten
 
@@ -60,7 +61,13 @@ def write_diagonal(x: Value, src: Value, offset: int, dim1: int, dim2: int) -> V
 @lowers(aten.select_scatter.default)
 def _select_scatter(out, x, src, dim, index):
     dim = wrap_dim(dim, x.ndim)
-    return write_slice(x, hlo.expand_dims(src, dim), dim, index % x.shape[dim], 1)
+    size = x.shape[dim]
+    if not -size <= index < size:
+        shape = list(x.shape)
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {shape} at dimension {dim}"
+        )
+    return write_slice(x, hlo.expand_dims(src, dim), dim, index % size, 1)
 
 
 @lowers(aten.slice_scatter.default)

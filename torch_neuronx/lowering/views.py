@@ -16,17 +16,11 @@ from torch_neuronx.lowering.addressing import (
     take_flat,
     window_index,
 )
+from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
-
-
-def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` as a non-negative dimension; a 0-d tensor counts as 1-d. Range errors were raised by
-    the meta kernel.
-    """
-    return dim % max(ndim, 1)
 
 
 def clamp_slice(size: int, start: int | None, end: int | None, step: int) -> tuple[int, int, int]:

@@ -221,12 +221,15 @@ def _write_now(
     if upkeep.refused:
         return
     try:
-        upkeep.since_eviction += folder.write(kind, key, sections())
+        entry = sections()
+    except (RuntimeError, NotImplementedError):
+        return  # the plugin cannot serialize this executable: the next process compiles it again
+    try:
+        upkeep.since_eviction += folder.write(kind, key, entry)
         if upkeep.since_eviction >= min(_EVICT_EVERY, limit // 20):
             upkeep.since_eviction = 0
             folder.evict(limit)
-    except (OSError, RuntimeError, NotImplementedError) as error:
-        # OSError is the folder's; the others a plugin's that cannot serialise.
+    except OSError as error:
         upkeep.refused = True
         warnings.warn(
             f"The executable cache at {folder.root} cannot be written ({error}); the next "

@@ -63,6 +63,7 @@ from torch_neuronx.lowering.hlo.shape import (
     slice,
     slice_dim,
     transpose,
+    wrap_dim,
 )
 from torch_neuronx.lowering.hlo.unary import (
     abs,

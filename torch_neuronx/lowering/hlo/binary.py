@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_neuronx.lowering.hlo.bindings import mlir
+from torch_neuronx.lowering.hlo.bindings import mlir, require
 from torch_neuronx.lowering.hlo.create import Number, full
 from torch_neuronx.lowering.hlo.shape import broadcast_to
 from torch_neuronx.lowering.value import LoweringError, Value
@@ -48,6 +48,13 @@ def _stablehlo(name: str, x: Operand, y: Operand) -> Value:
 def _chlo(name: str, x: Operand, y: Operand) -> Value:
     x, y = _pair(name, x, y)
     return Value(getattr(mlir().chlo, name)(x.ir, y.ir), x.shape, x.dtype)
+
+
+def _ordered(name: str, x: Operand, y: Operand) -> tuple[Value, Value]:
+    """Operands that one can be less than the other: XLA would order complex ones by their parts."""
+    x, y = _pair(name, x, y)
+    require(not x.dtype.is_complex, f"{name} got complex values, which have no order")
+    return x, y
 
 
 def add(x: Operand, y: Operand) -> Value:
@@ -108,12 +115,12 @@ def rem(x: Operand, y: Operand) -> Value:
 
 def max(x: Operand, y: Operand) -> Value:
     """NaN if either is NaN."""
-    return _stablehlo("maximum", x, y)
+    return _stablehlo("maximum", *_ordered("max", x, y))
 
 
 def min(x: Operand, y: Operand) -> Value:
     """NaN if either is NaN."""
-    return _stablehlo("minimum", x, y)
+    return _stablehlo("minimum", *_ordered("min", x, y))
 
 
 def next_after(x: Operand, y: Operand) -> Value:
@@ -136,7 +143,7 @@ def complex(re: Operand, im: Operand) -> Value:
 
 def compare(x: Operand, y: Operand, direction: str, total_order: bool = False) -> Value:
     """`direction` is EQ, NE, LT, LE, GT or GE. `total_order`: -NaN < -inf < -0 < 0 < inf < NaN."""
-    x, y = _pair("compare", x, y)
+    x, y = (_pair if direction in ("EQ", "NE") else _ordered)("compare", x, y)
     how = mlir().stablehlo.ComparisonDirectionAttr.get(direction)
     kind = mlir().stablehlo.ComparisonTypeAttr.get("TOTALORDER") if total_order else None
     result = mlir().stablehlo.compare(x.ir, y.ir, how, compare_type=kind)

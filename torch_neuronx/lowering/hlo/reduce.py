@@ -11,7 +11,7 @@ import torch
 from torch_neuronx.lowering.hlo.bindings import int_array, mlir, pairs, tensor_type
 from torch_neuronx.lowering.hlo.control import fill_region
 from torch_neuronx.lowering.hlo.create import Number, number
-from torch_neuronx.lowering.hlo.shape import reshape
+from torch_neuronx.lowering.hlo.shape import reshape, wrap_dim
 from torch_neuronx.lowering.value import LoweringError, Value
 
 Body = Callable[..., Value | Sequence[Value]]
@@ -55,7 +55,7 @@ def reduce(
     from torch_neuronx.lowering.hlo.cast import convert
 
     x = x if acc_dtype is None else convert(x, acc_dtype)
-    over = sorted({d % x.ndim for d in dims}) if dims is not None else list(range(x.ndim))
+    over = sorted({wrap_dim(d, x.ndim) for d in dims}) if dims is not None else list(range(x.ndim))
     kept = tuple(1 if d in over else n for d, n in enumerate(x.shape))
     if over:
         init = number(identity(kind, x.dtype), x.dtype)
@@ -67,7 +67,7 @@ def variadic_reduce(
     xs: Sequence[Value], inits: Sequence[Value], dims: Sequence[int], body: Body
 ) -> list[Value]:
     """Folds several values of one shape together: body(a0, .., an, b0, .., bn) -> (c0, .., cn)."""
-    over = {d % xs[0].ndim for d in dims}
+    over = {wrap_dim(d, xs[0].ndim) for d in dims}
     shape = tuple(n for d, n in enumerate(xs[0].shape) if d not in over)
     kinds = [tensor_type(shape, x.dtype) for x in xs]
     op = mlir().stablehlo.ReduceOp(
@@ -169,7 +169,7 @@ def sort(xs: Sequence[Value], dim: int, comparator: Body, stable: bool = True) -
     op = mlir().stablehlo.SortOp(
         [tensor_type(x.shape, x.dtype) for x in xs],
         [x.ir for x in xs],
-        dimension=dim % xs[0].ndim,
+        dimension=wrap_dim(dim, xs[0].ndim),
         is_stable=stable,
     )
     arguments = [((), x.dtype) for x in xs for _ in "ab"]

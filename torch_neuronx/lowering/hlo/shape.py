@@ -15,6 +15,19 @@ from torch_neuronx.lowering.value import Value
 Shape = Sequence[int]
 
 
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` as a non-negative dimension; a 0-d tensor counts as 1-d. Raises PyTorch's IndexError,
+    which not every meta kernel does.
+    """
+    size = builtins.max(ndim, 1)
+    if not -size <= dim < size:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], "
+            f"but got {dim})"
+        )
+    return dim % size
+
+
 def broadcast_in_dim(x: Value, shape: Shape, dims: Sequence[int]) -> Value:
     """Dimension i of `x` becomes dimension dims[i] of the result; size 1 is repeated."""
     shape = tuple(shape)
@@ -56,7 +69,7 @@ def expand_dims(x: Value, *dims: int) -> Value:
 
 def transpose(x: Value, perm: Sequence[int]) -> Value:
     """Dimension i of the result is dimension perm[i] of `x`."""
-    perm = [p % builtins.max(x.ndim, 1) for p in perm]
+    perm = [wrap_dim(p, x.ndim) for p in perm]
     if perm == list(range(x.ndim)):
         return x
     shape = tuple(x.shape[p] for p in perm)
@@ -133,7 +146,7 @@ def reverse(x: Value, dims: Sequence[int]) -> Value:
     if not dims:
         return x
     op = mlir().stablehlo.reverse
-    return Value(op(x.ir, int_array([d % x.ndim for d in dims])), x.shape, x.dtype)
+    return Value(op(x.ir, int_array([wrap_dim(d, x.ndim) for d in dims])), x.shape, x.dtype)
 
 
 def _starts(starts: Sequence[Value | int]) -> list:

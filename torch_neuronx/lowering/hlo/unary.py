@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_neuronx.lowering.hlo.bindings import mlir
+from torch_neuronx.lowering.hlo.bindings import mlir, require
 from torch_neuronx.lowering.value import Value
 
 _PART = {torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -20,6 +20,11 @@ def _stablehlo(name: str, x: Value) -> Value:
 
 def _chlo(name: str, x: Value) -> Value:
     return Value(getattr(mlir().chlo, name)(x.ir), x.shape, x.dtype)
+
+
+def _rounding(name: str, x: Value) -> Value:
+    require(not x.dtype.is_complex, f"{name} got a complex value, which it cannot round")
+    return _stablehlo(name, x)
 
 
 def neg(x: Value) -> Value:
@@ -75,15 +80,15 @@ def logistic(x: Value) -> Value:
 
 
 def floor(x: Value) -> Value:
-    return _stablehlo("floor", x)
+    return _rounding("floor", x)
 
 
 def ceil(x: Value) -> Value:
-    return _stablehlo("ceil", x)
+    return _rounding("ceil", x)
 
 
 def round_even(x: Value) -> Value:
-    return _stablehlo("round_nearest_even", x)
+    return _rounding("round_nearest_even", x)
 
 
 def not_(x: Value) -> Value:
