@@ -44,7 +44,11 @@ class Allocator final : public c10::DeviceAllocator {
   }
 
   // Freed buffers go back to the runtime at once: there is nothing to empty.
-  void emptyCache(c10::MempoolId_t) override {}
+  void emptyCache(c10::MempoolId_t) override {
+    if (Runtime::get().initialized() && Runtime::get().client().host_memory()) {
+      pjrt::release_freed_memory();
+    }
+  }
 
   // A running program holds references to its buffers, whatever its stream.
   void recordStream(const c10::DataPtr&, c10::Stream) override {}

@@ -56,6 +56,9 @@ std::unique_ptr<Client> Client::open(
   client->list_devices();
   client->host_memory_ = client->probe_host_memory();
   client->init_memory();
+  if (client->host_memory_) {
+    keep_freed_memory();
+  }
   return client;
 }
 

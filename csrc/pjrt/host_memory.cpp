@@ -1,6 +1,7 @@
-// host_memory_limit(): RAM and cgroup limits of this process (Linux).
+// Where the device's memory is the host's: its limit, and what happens to freed memory.
 #include "csrc/pjrt/memory.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,17 @@ size_t host_memory_limit() {
     limit = std::min(limit, line_limit(line));
   }
   return limit;
+}
+
+void keep_freed_memory() {
+  constexpr int kWholeBlocks = 256 << 20;  // bytes; glibc maps larger ones on their own
+  constexpr int kSurplus = 1 << 30;  // bytes kept at the heap's end
+  mallopt(M_MMAP_THRESHOLD, kWholeBlocks);
+  mallopt(M_TRIM_THRESHOLD, kSurplus);
+}
+
+void release_freed_memory() {
+  malloc_trim(0);
 }
 
 }  // namespace neuron::pjrt

@@ -17,6 +17,11 @@ namespace neuron::pjrt {
 // Memory of this machine that the process may use: its RAM or, where smaller,
 // the limit of the cgroup it runs in.
 size_t host_memory_limit();
+// Makes the C library keep freed blocks for the next program, as a device's caching
+// allocator does: else every result of a few megabytes is faulted in page by page.
+void keep_freed_memory();
+// Gives what is kept back to the system.
+void release_freed_memory();
 
 // Thread-safe without a lock. A counter is exact; a peak may miss an
 // overlap of two threads within nanoseconds.

@@ -25,6 +25,7 @@ def miss(call: Any) -> Any:
     made = _plan(call)
     portable = made.portable
     if portable is not None:
+        _check_memory(made.program, call.device)
         made.program.executable = cache.compile(portable, name, call=call)
     cache.store(key, name, made.program, portable)
     return made.program
@@ -34,16 +35,50 @@ def _plan(call: Any) -> Any:
     """The plan of a call; a rule that fails costs speed (a warned host run), not the run."""
     from torch_neuronx.eager.plan import Plan, plan
     from torch_neuronx.eager.program import Host
-    from torch_neuronx.lowering import registry
     from torch_neuronx.lowering.value import LoweringError
     from torch_neuronx.runtime.platforms import client
 
+    _check_dtypes(call)
     try:
-        return plan(call, client().attributes.get("stablehlo_current_version", ""))
+        made = plan(call, client().attributes.get("stablehlo_current_version", ""))
     except LoweringError as error:
-        if registry.cpu_form(call.op) is not call.op:
-            raise
-        return Plan(Host(f"its lowering failed: {error}"))
+        made = Plan(Host(f"its lowering failed: {error}"))
+    if isinstance(made.program, Host) and not _can_run_on_host(call.op):
+        raise NotImplementedError(f"{call.op} cannot run on neuron: {made.program.reason}")
+    return made
+
+
+def _can_run_on_host(op: Any) -> bool:
+    """Not the copies of which a host run is made, nor an op that only accelerators have."""
+    import torch
+
+    from torch_neuronx.lowering import registry
+
+    return op is not torch.ops.aten.copy_.default and registry.cpu_form(op) is op
+
+
+def _check_dtypes(call: Any) -> None:
+    from torch_neuronx.lowering.hlo.bindings import check_supported
+
+    for tensor in call.tensors():
+        check_supported(tensor.dtype)
+
+
+def _check_memory(program: Any, device: int) -> None:
+    """Raises OutOfMemoryError before the compiler sees sizes that it was not made for: XLA:CPU's
+    dies of some that no memory could hold.
+    """
+    import math
+
+    import torch
+
+    new = (r for r in program.results if r[0] == "new")
+    nbytes = sum(math.prod(shape) * dtype.itemsize for _, dtype, _, _, shape in new)
+    try:
+        torch.empty(nbytes, dtype=torch.uint8, device=f"neuron:{device}")
+    except torch.OutOfMemoryError as error:
+        message = f"{error} (when running {program.name} on neuron)"
+        raise torch.OutOfMemoryError(message) from None
 
 
 def _key(call: Any) -> bytes:

@@ -34,6 +34,21 @@ def may_be_refused(
     )
 
 
+def refuse_expanded(targets: Iterable[TensorSpec]) -> None:
+    """Refuses a write to an expanded tensor in PyTorch's words.
+
+    CPU only warns of a few (masked_fill_, index_put_, index_fill_), for which its sequential loops
+    have a meaning; ours would leave whichever element is written last.
+    """
+    for spec in targets:
+        places = zip(spec.sizes, spec.strides, strict=True)
+        if 0 not in spec.sizes and any(n > 1 and not s for n, s in places):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location. Please clone() the tensor before performing the operation."
+            )
+
+
 def writes_interact(written: Sequence[Any], call: Call) -> bool:
     """Whether a write of a list op changes what a later member of the lists reads or writes."""
     position = {

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -67,12 +67,13 @@ def raise_cpu_error(call: Call, *, unless_missing: bool = False) -> None:
 
     `unless_missing`: nor if the CPU only lacks a kernel for the dtype, which the device may have.
     """
-    if registry.cpu_form(call.op) is None:
+    oracle = registry.cpu_form(call.op)
+    if oracle is None:
         return
-    error = _error_on_cpu(call, fill=0)
+    error = _error_on_cpu(oracle, call, fill=0)
     if error is None or (unless_missing and _is_missing_kernel(error)):
         return
-    if str(_error_on_cpu(call, fill=1)) == str(error):
+    if str(_error_on_cpu(oracle, call, fill=1)) == str(error):
         raise error
 
 
@@ -131,13 +132,13 @@ def _is_missing_kernel(error: Exception) -> bool:
     return isinstance(error, NotImplementedError) and "not implemented for '" in str(error)
 
 
-def _error_on_cpu(call: Call, fill: int) -> Exception | None:
+def _error_on_cpu(oracle: Callable[..., Any], call: Call, fill: int) -> Exception | None:
     seeded = torch.Tag.nondeterministic_seeded in call.op.tags
     state = torch.get_rng_state() if seeded else None
     try:
         with quiet():
             positional, keyword = CpuStandIns(call, fill).bind(call.op, call.args)
-            registry.cpu_form(call.op)(*positional, **keyword)
+            oracle(*positional, **keyword)
     except Exception as error:
         return error
     finally:

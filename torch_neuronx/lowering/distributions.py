@@ -87,6 +87,8 @@ NO_WEIGHT = "invalid multinomial distribution (sum of probabilities <= 0)"
 
 @lowers(aten.multinomial.default)
 def _multinomial(out, x, num_samples, replacement=False):
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     weights = hlo.convert(x, compute_dtype(x.dtype))
     total = hlo.reduce(weights, [-1], "add", keepdim=True)
     good = hlo.is_finite(weights) & (weights >= 0.0)

@@ -76,10 +76,8 @@ _ELEMENT_TYPES = {
 @functools.cache
 def element_type(dtype: torch.dtype) -> Any:
     """The MLIR element type of a dtype; NotImplementedError for a dtype StableHLO lacks."""
-    text = _ELEMENT_TYPES.get(dtype)
-    if text is None:
-        raise NotImplementedError(f"neuron has no element type for {dtype}")
-    return mlir().ir.Type.parse(text, context())
+    check_supported(dtype)
+    return mlir().ir.Type.parse(_ELEMENT_TYPES[dtype], context())
 
 
 @functools.lru_cache(maxsize=4096)
@@ -87,6 +85,15 @@ def tensor_type(shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     return mlir().ir.RankedTensorType.get(
         shape, element_type(dtype), loc=mlir().ir.Location.unknown(context())
     )
+
+
+def check_supported(dtype: torch.dtype) -> None:
+    """Raises NotImplementedError for a dtype StableHLO lacks."""
+    if not is_supported(dtype):
+        raise NotImplementedError(
+            f"neuron devices have no element type for {dtype}; view the tensor as another dtype "
+            "first"
+        )
 
 
 def is_supported(dtype: torch.dtype) -> bool:
