@@ -26,22 +26,26 @@ def miss(call: Any) -> Any:
     portable = made.portable
     if portable is not None:
         _check_memory(made.program, call.device)
-        made.program.executable = cache.compile(portable, name, call=call)
+        made.program.executable = cache.compile(portable, name, call=call, graph=made.graph)
     cache.store(key, name, made.program, portable)
     return made.program
 
 
 def _plan(call: Any) -> Any:
-    """The plan of a call; a rule that fails costs speed (a warned host run), not the run."""
+    """The plan of a call; a rule that fails costs speed (a warned host run), not the run, unless
+    TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS asks for the error."""
     from torch_neuronx.eager.plan import Plan, plan
     from torch_neuronx.eager.program import Host
     from torch_neuronx.lowering.value import LoweringError
+    from torch_neuronx.runtime import config
     from torch_neuronx.runtime.platforms import client
 
     _check_dtypes(call)
     try:
         made = plan(call, client().attributes.get("stablehlo_current_version", ""))
     except LoweringError as error:
+        if config.FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS.value():
+            raise RuntimeError(f"Lowering {call.op} for neuron failed: {error}") from error
         made = Plan(Host(f"its lowering failed: {error}"))
     if isinstance(made.program, Host) and not _can_run_on_host(call.op):
         raise NotImplementedError(f"{call.op} cannot run on neuron: {made.program.reason}")

@@ -28,10 +28,12 @@ _lock = threading.RLock()
 
 @dataclass
 class Plan:
-    """A program, and for a Launch (whose executable is still None) its StableHLO."""
+    """A program, and for a Launch (whose executable is still None) its StableHLO and the graph of
+    ops that was lowered."""
 
     program: Program
     portable: bytes | None = None
+    graph: Any = None
 
 
 class NoProgram(Exception):
@@ -66,6 +68,7 @@ class _Planner:
         self.form = functional.form_for(call)
         self.arguments = self.form.arguments(call)
         self.written = [call.args[i] for i in self.form.written]
+        self.graph: Any = f"{self.form.op}{tuple(self.arguments)}"
 
     def plan(self, version: str) -> Plan:
         if any(isinstance(w, list) and doubts.writes_interact(w, self.call) for w in self.written):
@@ -84,7 +87,7 @@ class _Planner:
             module.finish(outputs, donated)
         launch.inputs = module.inputs
         launch.rng_increment = module.program.rng_used
-        return Plan(launch, module.serialize(version))
+        return Plan(launch, module.serialize(version), self.graph)
 
     def _infer(self) -> list[Any]:
         """The functional form's results as fake tensors, one entry per schema return."""
@@ -152,6 +155,7 @@ class _Planner:
         missing = graph.missing_rules(traced)
         if missing:
             raise NoProgram(f"its decomposition needs {missing[0]}, which has no lowering rule")
+        self.graph = traced.graph
         inputs = [bases.argument(a) for a in _tensor_inputs(self.form.op, self.arguments)]
         got = _as_list(graph.lower_graph(traced, inputs), len(out))
         graph.verify_results(self.form.op, out, got)

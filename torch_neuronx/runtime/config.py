@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+MAX_CORES = 127  # c10::DeviceIndex is a signed byte
+
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
@@ -62,7 +64,7 @@ def _parse_count(text: str) -> int:
 
 def _parse_positive(text: str) -> int:
     count = _parse_count(text)
-    if count == 0:
+    if not 0 < count <= MAX_CORES:
         raise ValueError(text)
     return count
 
@@ -72,7 +74,7 @@ def _parse_cores(text: str) -> tuple[int, ...]:
     for item in text.split(","):
         first, dash, last = item.partition("-")
         span = range(_parse_count(first), _parse_count(last if dash else first) + 1)
-        if not span:
+        if not 0 < len(span) <= MAX_CORES:
             raise ValueError(text)
         cores.update(span)
     return tuple(sorted(cores))
@@ -89,7 +91,7 @@ def _parse_size(text: str) -> int:
 
 FLAG = Kind("bool", "1 or 0", _parse_flag)
 COUNT = Kind("count", "a whole number that is not negative", _parse_count)
-POSITIVE = Kind("count", "a positive number of cores", _parse_positive)
+POSITIVE = Kind("count", f"a number of cores from 1 to {MAX_CORES}", _parse_positive)
 CORES = Kind("cores", "core numbers such as 0, 0-3 or 1,3", _parse_cores)
 SIZE = Kind("size", "a number of bytes such as 4GiB, 512MB or 1000000", _parse_size)
 TEXT = Kind[Any]("text", "a name or a path", str)
@@ -214,6 +216,12 @@ VARIABLES: tuple[Variable[Any], ...] = (
     DEBUG_DIR,
     PRESERVE_COMPILATION_ARTIFACTS,
 )
+
+
+def check() -> None:
+    """Raises ValueError for the first variable whose value does not parse."""
+    for variable in VARIABLES:
+        variable.value()
 
 
 def cache_dir() -> Path:

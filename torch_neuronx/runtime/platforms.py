@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torch_neuronx.runtime import config
+from torch_neuronx.runtime import config, plugin_file
 
 Option = str | int | bool | float
 
@@ -83,8 +83,10 @@ def device_count() -> int:
 def resolve(name: str | None = None) -> Platform:
     """The platform that `name` or TORCH_NEURONX_PLATFORM asks for.
 
-    Raises RuntimeError with one sentence when its plugin is not there.
+    Raises RuntimeError with one sentence when its plugin is not there, and ValueError for a
+    malformed environment variable, whichever it is.
     """
+    config.check()
     name = name or config.PLATFORM.value()
     if name not in PLUGINS:
         return Platform(Path(name).stem, _plugin_file(name), {})
@@ -94,15 +96,14 @@ def resolve(name: str | None = None) -> Platform:
 
 
 def _plugin_file(path: str) -> str:
-    if "/" not in path and not Path(path).exists():
+    if "/" not in path and not os.path.exists(path):
         known = ", ".join(PLUGINS)
         raise RuntimeError(
             f"{config.PLATFORM.name}={path!r} is neither a platform ({known}) nor the path of a "
             "PJRT plugin."
         )
-    if not Path(path).is_file():
-        raise RuntimeError(f"The PJRT plugin {path} does not exist or is not a file.")
-    return str(Path(path).resolve())
+    plugin_file.check(path)
+    return os.path.realpath(path)
 
 
 def _find_plugin(name: str) -> str:
@@ -110,6 +111,7 @@ def _find_plugin(name: str) -> str:
     for package, file in packages:
         for folder in _package_folders(package):
             if (folder / file).is_file():
+                plugin_file.check(str(folder / file))
                 return str(folder / file)
     raise RuntimeError(f"The plugin of platform {name!r} is not installed: {remedy}.")
 
