@@ -24,6 +24,18 @@ void call_boxed(const char* name, const char* overload, torch::jit::Stack& stack
   boxed_kernel(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload), &stack);
 }
 
+// In the words that PyTorch has for element-wise operators.
+void check_broadcasts(const at::Tensor& self, const at::Tensor& src) {
+  auto shape = at::infer_size(self.sizes(), src.sizes());
+  TORCH_CHECK(
+      self.sizes() == shape,
+      "output with shape ",
+      self.sizes(),
+      " doesn't match the broadcast shape ",
+      c10::IntArrayRef(shape)
+  );
+}
+
 // Device to device by a program: any views, dtypes and broadcasting.
 void copy_by_program(at::Tensor& self, const at::Tensor& src) {
   torch::jit::Stack stack{self, src, false};
@@ -181,6 +193,7 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool /*non_blocking*/
       self.device(),
       " is not possible; copy through the CPU"
   );
+  check_broadcasts(self, src);
   auto expanded = src.expand_as(self);
   if (self.numel() == 0) {
     return self;

@@ -1,6 +1,7 @@
 #include "csrc/dispatch/frame.h"
 
 #include "csrc/device/device.h"
+#include "csrc/dispatch/overflow.h"
 
 #include <ATen/Context.h>
 #include <ATen/MemoryOverlap.h>
@@ -32,6 +33,7 @@ enum Tag : uint64_t {
   kDevice,
   kOther,
   kPrecision,
+  kOverflow,  // a number that a dtype of the call cannot hold: PyTorch may refuse the call
 };
 
 uint64_t bits(double value) {
@@ -77,6 +79,9 @@ NumberArg python_number(const c10::IValue& value) {
         value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__)
     );
   }
+  if (value.isUnsigned()) {
+    return number_arg<uint64_t>(at::kUInt64, true, value.toUInt());
+  }
   if (value.isBool()) {
     return number_arg<bool>(at::kBool, true, value.toBool());
   }
@@ -93,9 +98,17 @@ Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
   if (op.uses_precision) {
     tag(kPrecision, static_cast<uint64_t>(at::globalContext().float32MatmulPrecision()));
   }
+  if (op.is_range) {
+    numbers_are_static_ = !add_range_count();
+  }
   auto values = arguments();
   for (size_t i = 0; i < values.size(); ++i) {
     add_argument(op.args[i], values[i]);
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (C10_UNLIKELY(!fits(numbers[i], *this))) {
+      tag(kOverflow, i);
+    }
   }
   if (device < 0) {
     device = device::current_device();
@@ -103,6 +116,22 @@ Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
   auto default_dtype = static_cast<uint64_t>(c10::get_default_dtype_as_scalartype());
   key[0] = op.id << 16 | default_dtype << 8 | static_cast<uint64_t>(device);
   hash = hash_words(key);
+}
+
+// The length of arange(start, end, step) stands for its bounds, which are then values
+// like others: position ids of a growing text share a program. Only for integers,
+// whose length is exact.
+bool Frame::add_range_count() {
+  auto values = arguments();
+  const int64_t step = values.size() > 2 && values[2].isInt() ? values[2].toInt() : 1;
+  const bool exact = values[0].isInt() && values[1].isInt() &&
+                     (info.args[2].kind != ArgKind::Number || values[2].isInt()) && step != 0;
+  if (exact) {
+    const int64_t span = values[1].toInt() - values[0].toInt();
+    tag(kInt);
+    key.push_back((span + step - (step > 0 ? 1 : -1)) / step);
+  }
+  return exact;
 }
 
 void Frame::add_argument(const ArgInfo& arg, const c10::IValue& value) {
@@ -123,7 +152,7 @@ void Frame::add_argument(const ArgInfo& arg, const c10::IValue& value) {
     case ArgKind::Number:
       return add_number(arg, value);
     case ArgKind::NumberList:
-      if (arg.runtime) {
+      if (is_runtime(arg)) {
         return add_number_list(value);
       }
       return add_plain(value);
@@ -259,7 +288,7 @@ void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
 }
 
 void Frame::add_number(const ArgInfo& arg, const c10::IValue& value) {
-  if (!arg.runtime) {
+  if (!is_runtime(arg)) {
     return add_plain(value);
   }
   if (is_default(arg, value)) {

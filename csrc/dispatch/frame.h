@@ -57,12 +57,18 @@ class Frame {
   c10::ArrayRef<c10::IValue> arguments() const {
     return torch::jit::last(stack, info.args.size());
   }
+  // Whether the argument's number is an input of this call's program.
+  bool is_runtime(const ArgInfo& arg) const {
+    return arg.runtime && !numbers_are_static_;
+  }
   // Whether a tensor on the host is moved to the device (x[cpu_index]).
   bool is_moved(const at::Tensor& tensor, bool written) const;
 
  private:
   std::forward_list<at::Tensor> moved_;
+  bool numbers_are_static_ = false;
 
+  bool add_range_count();
   void add_argument(const ArgInfo& arg, const c10::IValue& value);
   void add_tensor(const at::Tensor& tensor, bool written);
   void add_device_tensor(const at::Tensor& tensor, bool written);

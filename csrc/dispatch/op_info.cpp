@@ -114,6 +114,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle)
   host_indices = contains_any(
       name, {"aten::index.", "aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index"}
   );
+  is_range = contains_any(name, {"aten::arange.start"});
   uses_precision = contains_any(
       name, {"mm", "bmm", "matmul", "conv", "dot", "mv", "attention", "linear", "addr", "cdist"}
   );

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace neuron::dispatch {
 namespace {
@@ -16,7 +17,7 @@ double read(const uint8_t* data) {
   return static_cast<double>(value);
 }
 
-// The number as a double; NaN, which fits no integer, for an imaginary part that would be lost.
+// The number as a double; 0 for the dtypes that only tensors have.
 double real_value(c10::ScalarType dtype, const uint8_t* data) {
   switch (dtype) {
     case at::kLong:
@@ -64,7 +65,7 @@ bool fits_dtype(double value, c10::ScalarType dtype) {
   return value >= (is_signed ? -bound : 0) && value < bound;
 }
 
-bool fits_everywhere(const NumberArg& number, c10::ScalarType dtype) {
+bool all_fit(const NumberArg& number, c10::ScalarType dtype) {
   if (number.dtype == dtype) {
     return true;
   }
@@ -83,23 +84,24 @@ bool fits_everywhere(const NumberArg& number, c10::ScalarType dtype) {
 }  // namespace
 
 bool fits(const NumberArg& number, const Frame& frame) {
-  bool any_dtype = false;
+  std::optional<c10::ScalarType> seen;
   for (const auto& arg : frame.tensors) {
-    any_dtype = true;
-    if (!fits_everywhere(number, arg.tensor->scalar_type())) {
+    auto dtype = arg.tensor->scalar_type();
+    if (seen != dtype && !all_fit(number, dtype)) {
       return false;
     }
+    seen = dtype;
   }
   auto values = frame.arguments();
   for (size_t i = 0; i < values.size(); ++i) {
     if (frame.info.args[i].type->kind() == c10::TypeKind::ScalarTypeType && values[i].isInt()) {
-      any_dtype = true;
-      if (!fits_everywhere(number, static_cast<c10::ScalarType>(values[i].toInt()))) {
+      seen = static_cast<c10::ScalarType>(values[i].toInt());
+      if (!all_fit(number, *seen)) {
         return false;
       }
     }
   }
-  return any_dtype || fits_everywhere(number, c10::get_default_dtype_as_scalartype());
+  return seen || all_fit(number, c10::get_default_dtype_as_scalartype());
 }
 
 }  // namespace neuron::dispatch

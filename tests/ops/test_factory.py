@@ -4,6 +4,8 @@ import pytest
 import torch
 from agreement import agree
 
+import torch_neuronx
+
 DTYPES = [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64]
 
 
@@ -56,3 +58,13 @@ def test_triangle_indices(offset):
 
 def test_windows():
     made(lambda d: [torch.hann_window(8, device=d), torch.kaiser_window(8, device=d)])
+
+
+def test_position_ids_share_a_program():
+    torch.arange(0, 6, device="neuron")
+    before = len(torch_neuronx.explain().rows)
+    for start in range(1, 5):
+        assert torch.arange(start, start + 6, device="neuron").tolist() == list(
+            range(start, start + 6)
+        )
+    assert len(torch_neuronx.explain().rows) == before

@@ -1,7 +1,7 @@
 """Rules for evenly spaced numbers: arange, range, linspace, logspace.
 
-The count of elements is the output's shape; start, end and step are values, so where PyTorch's
-count does not depend on them they are run-time.
+The count of elements is the output's shape; start, end and step are values. They are run-time where
+PyTorch's count does not depend on them, and in arange of integers, whose count is in the key.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ def arange(out, end, *, dtype=None):
     return _steps(out, 0, 1, _accumulate_dtype(out.dtype))
 
 
-@rule_for(aten.arange.start, static=("start", "end"))
+@rule_for(aten.arange.start)
 def arange_start(out, start, end, *, dtype=None):
     return _steps(out, start, 1, _accumulate_dtype(out.dtype))
 
 
-@rule_for(aten.arange.start_step, aten.range.step, static=("start", "end", "step"))
+@rule_for(aten.range.step, static=("start", "end", "step"))
+@rule_for(aten.arange.start_step)
 def arange_step(out, start, end, step=1, *, dtype=None):
     return _steps(out, start, step, _accumulate_dtype(out.dtype))
 
