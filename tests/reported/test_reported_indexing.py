@@ -1,11 +1,12 @@
 """Reported failures of indexing, scatter and sorting (rows 1 to 19)."""
 
-import time
-
 import pytest
 import torch
 import torch.nn.functional as F
-from both_devices import DEVICE, agree, on, random
+from agreement import agree_by_device as agree
+from agreement import median_seconds, on, random
+
+DEVICE = "neuron"
 
 
 def test_01_index_keeps_int64():
@@ -53,17 +54,6 @@ def test_05_masked_select():
     selected, empty = agree(program)
     assert selected.tolist() == [1, 3]
     assert empty.shape == (0,)
-
-
-def median_seconds(function, runs=9):
-    function()
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        function()
-        torch.neuron.synchronize()
-        times.append(time.perf_counter() - begin)
-    return sorted(times)[runs // 2]
 
 
 def test_06_gather_of_expanded_rows():

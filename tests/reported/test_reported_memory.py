@@ -6,7 +6,10 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from both_devices import DEVICE, agree, on, random
+from agreement import agree_by_device as agree
+from agreement import on, random
+
+DEVICE = "neuron"
 
 import torch_neuronx
 

@@ -5,7 +5,10 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from both_devices import DEVICE, agree, on, random
+from agreement import agree_by_device as agree
+from agreement import on, random
+
+DEVICE = "neuron"
 
 
 def masks():

@@ -1,11 +1,13 @@
 """Reported failures of views, strides, in-place writes and copies (rows 20 to 36)."""
 
 import pickle
-import time
 
 import pytest
 import torch
-from both_devices import DEVICE, agree, on, random
+from agreement import agree_by_device as agree
+from agreement import median_seconds, on, random
+
+DEVICE = "neuron"
 
 
 def test_20_stride_zero_anywhere():
@@ -63,23 +65,12 @@ def test_24_full_plus_arange():
     )
 
 
-def seconds_of(write, runs=15):
-    write()
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        write()
-        torch.neuron.synchronize()
-        times.append(time.perf_counter() - begin)
-    return sorted(times)[runs // 2]
-
-
 def test_25_index_copy_does_not_depend_on_the_destination():
     rows, index = on(DEVICE, random(8, 1024)), torch.arange(8, device=DEVICE)
     times = []
     for size in (1024, 16 * 1024):
         target = torch.zeros(size, 1024, device=DEVICE)
-        times.append(seconds_of(lambda target=target: target.index_copy_(0, index, rows)))
+        times.append(median_seconds(lambda target=target: target.index_copy_(0, index, rows)))
     assert times[1] < 2 * times[0] + 100e-6
 
 
@@ -100,7 +91,7 @@ def test_27_cache_write_does_not_depend_on_length():
         def write(cache=cache):
             cache[:, :, 7:9] = new
 
-        times.append(seconds_of(write))
+        times.append(median_seconds(write))
     assert times[1] < 2 * times[0] + 100e-6
 
 

@@ -1,4 +1,9 @@
-"""Runs one function on the CPU and on the device and compares everything that PyTorch promises."""
+"""Runs one function on the CPU and on the device and compares everything that PyTorch promises.
+
+`agree` hands over tensors, `agree_by_device` the device for programs that make their own.
+"""
+
+import time
 
 import pytest
 import torch
@@ -21,20 +26,25 @@ def copied(value):
     return storage.as_strided(value.shape, value.stride(), value.storage_offset())
 
 
-def same(got, want, **tolerance):
-    """Equal values, dtype, shape and strides; floats within assert_close's bounds."""
+def same(got, want, *, strides=True, values=True, **tolerance):
+    """Equal values, dtype, shape and strides; floats within assert_close's bounds.
+
+    `strides=False` is for operators whose layout PyTorch leaves to the kernel that a device
+    chooses, `values=False` for random numbers.
+    """
     gots, wants = tree_flatten(got)[0], tree_flatten(want)[0]
     assert len(gots) == len(wants)
     for g, w in zip(gots, wants, strict=True):
         if not isinstance(w, torch.Tensor):
             assert g == w
             continue
-        assert g.device.type == "neuron"
-        assert g.shape == w.shape
-        assert [s for s, n in zip(g.stride(), g.shape, strict=True) if n > 1] == [
+        assert g.device.type in ("neuron", w.device.type)  # a program may end in .cpu()
+        assert (g.dtype, g.shape) == (w.dtype, w.shape)
+        assert not strides or [s for s, n in zip(g.stride(), g.shape, strict=True) if n > 1] == [
             s for s, n in zip(w.stride(), w.shape, strict=True) if n > 1
         ]
-        torch.testing.assert_close(g.cpu(), w, equal_nan=True, **tolerance)
+        if values:
+            torch.testing.assert_close(g.detach().cpu(), w.detach(), equal_nan=True, **tolerance)
 
 
 def agree(fn, *args, **tolerance):
@@ -58,3 +68,35 @@ def refused(fn, *args):
     for g, w in zip(tree_flatten(ours)[0], tree_flatten(args)[0], strict=True):
         if isinstance(w, torch.Tensor):
             torch.testing.assert_close(g.cpu(), w, equal_nan=True)
+
+
+def agree_by_device(program, *, strides=True, **tolerance):
+    """`program(device)` is the same on both, from the same seed. Returns the device's result."""
+    torch.manual_seed(0)
+    want = program("cpu")
+    torch.manual_seed(0)
+    got = program("neuron")
+    same(got, want, strides=strides, **tolerance)
+    return got
+
+
+def on(device, value):
+    """A copy of CPU data on the device, so that two programs see the same values."""
+    return value.clone().to(device)
+
+
+def random(*shape, dtype=torch.float32, seed=0):
+    """The same CPU values for every call with this shape and seed."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def median_seconds(function, runs=15):
+    """Of a call that ends when the device is idle, after one that compiles."""
+    function()
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        function()
+        torch.neuron.synchronize()
+        times.append(time.perf_counter() - begin)
+    return sorted(times)[runs // 2]

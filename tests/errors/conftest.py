@@ -1,0 +1,23 @@
+"""After each refused call: the device still computes, and nothing is left in its memory."""
+
+import gc
+
+import pytest
+import torch
+
+_NUMBERS = 4096  # bytes: numbers that were passed to programs are kept, 8 bytes each
+
+
+@pytest.fixture(autouse=True)
+def _usable_and_clean_afterwards(request):
+    if "subprocess_only" in request.keywords:
+        yield
+        return
+    gc.collect()
+    before = torch.neuron.memory_allocated()
+    yield
+    probe = torch.arange(4, device="neuron") * 2
+    assert probe.tolist() == [0, 2, 4, 6]
+    del probe
+    gc.collect()
+    assert torch.neuron.memory_allocated() <= before + _NUMBERS
