@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from agreement import agree_by_device as agree
 from agreement import on, random
 
-DEVICE = "neuron"
-
 import torch_neuronx
+
+DEVICE = "neuron"
 
 
 def test_66_more_than_two_gigabytes():
