@@ -37,7 +37,6 @@ READS = {
     "gather": lambda d, i: x(d).gather(0, cell(d, i)),
     "gather_last": lambda d, i: x(d).gather(1, integers(d, [0, 1], [i, 0])),
     "take": lambda d, i: values(d, 3).take(row(d, i)),
-    "take_along_dim": lambda d, i: torch.take_along_dim(x(d), cell(d, i), 0),
     "embedding": lambda d, i: F.embedding(row(d, i), x(d)),
     "embedding_bag": lambda d, i: F.embedding_bag(cell(d, i), x(d), mode="max"),
     "embedding_renorm": lambda d, i: F.embedding(row(d, i), x(d), max_norm=1.0),
