@@ -59,7 +59,8 @@ def program_key(portable: bytes, plugin: str) -> str:
 
 def call_key(key: bytes, op_name: str, plugin: str) -> str:
     """The key of an operator call whose in-memory key is `key`."""
-    return _digest([key, op_name.encode(), _environment(plugin), _lowering()])
+    parts = [key, op_name.encode(), compile_options(0), _environment(plugin), _lowering()]
+    return _digest(parts)
 
 
 @cache
