@@ -1,4 +1,4 @@
-# make run | test | lint | build | bench | clean. Needs python3.11+, a C++20 compiler and make.
+# make run | test | fuzz | lint | build | bench | clean. Needs python3.11+, a C++20 compiler and make.
 #
 # TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
 # pinned, because the index's newest torch may be another release, or a build of several GB.
@@ -15,7 +15,7 @@ PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
 # What the environment was made from: it is renewed when any of these change.
 KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 
-.PHONY: run test lint format build docs bench setup clean
+.PHONY: run test fuzz lint format build docs bench setup clean
 
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
@@ -24,6 +24,10 @@ run: build
 test: build
 	$(BIN)/python -m pytest $(ARGS)
 	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest tests/runtime
+
+# 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
+fuzz: build
+	NEURON_FUZZ_PROGRAMS=2000 $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check $(PYTHON_SOURCES)

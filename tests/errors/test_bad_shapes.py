@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from refusal import integers, refused, refused_in_other_words, values
+from refusal import integers, raised, readable, refused, refused_in_other_words, values
 
 
 def v(device, *shape):
@@ -30,9 +30,6 @@ PRODUCTS = {
     ),
     "attention_mask": lambda d: F.scaled_dot_product_attention(
         v(d, 1, 2, 3, 4), v(d, 1, 2, 3, 4), v(d, 1, 2, 3, 4), attn_mask=v(d, 7, 7)
-    ),
-    "attention_values": lambda d: F.scaled_dot_product_attention(
-        v(d, 1, 2, 3, 4), v(d, 1, 2, 3, 4), v(d, 1, 2, 5, 4)
     ),
     "cdist": lambda d: torch.cdist(v(d, 3, 4), v(d, 3, 5)),
     "cholesky": lambda d: torch.linalg.cholesky(v(d, 3, 4)),
@@ -182,3 +179,14 @@ def test_shapes_that_do_not_fit(name):
 
 def test_a_negative_size_is_named_where_pytorch_speaks_of_an_overflow():
     refused_in_other_words(lambda d: v(d, 3).resize_(-1), "negative dimension -1")
+
+
+def test_keys_and_values_of_different_lengths():
+    """PyTorch's CPU kernel reads past the end of the shorter one."""
+    error = raised(
+        lambda d: F.scaled_dot_product_attention(
+            v(d, 1, 2, 3, 4), v(d, 1, 2, 3, 4), v(d, 1, 2, 5, 4)
+        )
+    )
+    assert type(error) is RuntimeError
+    assert "the same sequence length, but got 3 and 5" in readable(error)

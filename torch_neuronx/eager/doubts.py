@@ -34,12 +34,21 @@ def may_be_refused(
     )
 
 
-def refuse_expanded(targets: Iterable[TensorSpec]) -> None:
-    """Refuses a write to an expanded tensor in PyTorch's words.
+_WRITES_ONE_VALUE = {
+    torch.ops.aten.fill_.Scalar,
+    torch.ops.aten.fill_.Tensor,
+    torch.ops.aten.zero_.default,
+}
+
+
+def refuse_expanded(call: Call, targets: Iterable[TensorSpec]) -> None:
+    """Refuses a write to an expanded tensor in PyTorch's words, unless all elements get one value.
 
     CPU only warns of a few (masked_fill_, index_put_, index_fill_), for which its sequential loops
     have a meaning; ours would leave whichever element is written last.
     """
+    if call.op in _WRITES_ONE_VALUE:
+        return
     for spec in targets:
         places = zip(spec.sizes, spec.strides, strict=True)
         if 0 not in spec.sizes and any(n > 1 and not s for n, s in places):

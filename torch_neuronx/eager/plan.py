@@ -77,7 +77,7 @@ class _Planner:
         targets = _pairs(self.written, self._new_values(results))
         if doubts.may_be_refused(self.call, targets, _dtypes(results)):
             fake.raise_cpu_error(self.call)
-            doubts.refuse_expanded(spec for spec, _ in targets)
+            doubts.refuse_expanded(self.call, (spec for spec, _ in targets))
         resizes = self._resizes(targets)
         if resizes:
             return Plan(Resize(resizes))

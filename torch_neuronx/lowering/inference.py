@@ -167,8 +167,14 @@ def _attention_on_cpu(query, key, value, mask=None, dropout_p=0.0, is_causal=Fal
     without_cpu_kernel=True,
     cpu_form=_attention_on_cpu,
 )
-def _attention(*args, **kwargs):
-    return aten._scaled_dot_product_fused_attention_overrideable.default(*args, **kwargs)
+def _attention(query, key, value, *args, **kwargs):
+    if key.shape[2] != value.shape[2]:
+        raise RuntimeError(
+            "Expected key and value to have the same sequence length, but got "
+            f"{key.shape[2]} and {value.shape[2]}"
+        )
+    op = aten._scaled_dot_product_fused_attention_overrideable.default
+    return op(query, key, value, *args, **kwargs)
 
 
 @infers(aten._fused_rms_norm_backward.default, without_cpu_kernel=True)

@@ -100,14 +100,14 @@ ROUNDING = {
 }
 
 
-def _floats_only(fn):
-    return lambda x: fn(x) if x.dtype.is_floating_point else x
+def _not_integers(fn):
+    return lambda x: fn(x) if x.dtype.is_floating_point or x.dtype.is_complex else x
 
 
 for _op, _fn in FLOATING.items():
     pointwise(_op)(_fn)
 for _op, _fn in ROUNDING.items():
-    pointwise(_op)(_floats_only(_fn))
+    pointwise(_op)(_not_integers(_fn))
 
 
 @pointwise(aten.frac.default)

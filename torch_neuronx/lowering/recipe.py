@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -80,9 +80,13 @@ def read(base: Value, nbytes: int, view: View) -> Value:
 
 
 def write(base: Value, nbytes: int, view: View, new: Value) -> Value:
-    """The buffer after `new` (of the view's sizes and dtype) was written through `view`."""
+    """The buffer after `new` (of the view's sizes and dtype) was written through `view`.
+
+    Where the view is expanded, the last of the elements that share a place is written.
+    """
     if view.numel == 0:
         return base
+    view, new = _without_repeats(view, new)
     if covers(view, nbytes):
         return to_memory(new, view.strides)
     dtype = base.dtype if base.dtype.itemsize == view.dtype.itemsize else view.dtype
@@ -91,6 +95,15 @@ def write(base: Value, nbytes: int, view: View, new: Value) -> Value:
     if _fills(base, nbytes):
         return hlo.reshape(hlo.bitcast(written, base.dtype), base.shape)
     return written if nbytes % base.dtype.itemsize else hlo.bitcast(written, base.dtype)
+
+
+def _without_repeats(view: View, new: Value) -> tuple[View, Value]:
+    repeated = [
+        d for d, (n, s) in enumerate(zip(view.sizes, view.strides, strict=True)) if n > 1 and not s
+    ]
+    for dim in repeated:
+        new = hlo.slice_dim(new, dim, view.sizes[dim] - 1, view.sizes[dim])
+    return replace(view, sizes=new.shape), new
 
 
 def elements(base: Value, nbytes: int, dtype: torch.dtype) -> Value:
