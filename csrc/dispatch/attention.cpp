@@ -19,8 +19,8 @@ int64_t fused_sdp_choice(
     bool enable_gqa
 ) {
   bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
-              (enable_gqa || query.size(1) == key.size(1)) &&
-              isFloatingType(query.scalar_type()) && query.scalar_type() == key.scalar_type() &&
+              (enable_gqa || query.size(1) == key.size(1)) && isFloatingType(query.scalar_type()) &&
+              query.scalar_type() == key.scalar_type() &&
               query.scalar_type() == value.scalar_type();
   bool mask_needs_gradient =
       mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();

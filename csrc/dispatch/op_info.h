@@ -38,7 +38,7 @@ struct OpInfo {
   std::vector<ArgInfo> args;
   size_t num_returns;
   bool host_indices;    // index tensors may live on the CPU (x[cpu_index])
-  bool is_range;         // its numbers make the result's shape: arange
+  bool is_range;        // its numbers make the result's shape: arange
   bool uses_precision;  // contracts in float32: torch.set_float32_matmul_precision is in the key
 
   std::atomic<Road> road{Road::Unknown};

@@ -66,6 +66,13 @@ at::Tensor empty_strided(
   );
 }
 
+void grow_storage(const at::TensorBase& tensor, size_t bytes) {
+  auto* storage = tensor.storage().unsafeGetStorageImpl();
+  if (bytes > storage->nbytes()) {
+    resize_storage(storage, bytes);
+  }
+}
+
 // Grows the storage so that the tensor's current view fits.
 void fit_storage(const at::TensorBase& tensor) {
   size_t bytes =
@@ -74,10 +81,7 @@ void fit_storage(const at::TensorBase& tensor) {
           : at::detail::computeStorageNbytes(
                 tensor.sizes(), tensor.strides(), tensor.element_size(), tensor.storage_offset()
             );
-  auto* storage = tensor.storage().unsafeGetStorageImpl();
-  if (bytes > storage->nbytes()) {
-    resize_storage(storage, bytes);
-  }
+  grow_storage(tensor, bytes);
 }
 
 const at::Tensor& resize_(
@@ -86,8 +90,16 @@ const at::Tensor& resize_(
   at::detail::check_size_nonnegative(size);
   auto* impl = self.unsafeGetTensorImpl();
   if (self.sizes() != size) {
+    // The storage first: out of memory leaves the tensor as it was.
+    if (c10::multiply_integers(size) != 0) {
+      grow_storage(
+          self,
+          at::detail::computeStorageNbytesContiguous(
+              size, self.element_size(), self.storage_offset()
+          )
+      );
+    }
     impl->set_sizes_contiguous(size);
-    fit_storage(self);
   }
   if (memory_format) {
     TORCH_CHECK(

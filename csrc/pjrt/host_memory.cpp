@@ -66,7 +66,7 @@ size_t host_memory_limit() {
 
 void keep_freed_memory() {
   constexpr int kWholeBlocks = 32 << 20;  // bytes; glibc maps larger ones on their own
-  constexpr int kSurplus = 1 << 30;        // bytes kept at the heap's end
+  constexpr int kSurplus = 1 << 30;       // bytes kept at the heap's end
   mallopt(M_MMAP_THRESHOLD, kWholeBlocks);
   mallopt(M_TRIM_THRESHOLD, kSurplus);
 }

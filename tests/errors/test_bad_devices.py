@@ -80,7 +80,6 @@ NO_DEVICE = {
     "synchronize": lambda: torch.neuron.synchronize(99),
     "stream": lambda: torch.neuron.Stream(device=99),
     "memory": lambda: torch.neuron.memory_allocated(99),
-    "negative": lambda: torch.neuron.set_device(-2),
 }
 NO_PLACE = {
     "numpy": (lambda: x().numpy(), TypeError, "Use Tensor.cpu()"),

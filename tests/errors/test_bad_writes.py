@@ -25,8 +25,6 @@ def mask(device, *shape):
 EXPANDED = {
     "add_": lambda d: expanded(d).add_(1),
     "mul_": lambda d: expanded(d).mul_(2),
-    "fill_": lambda d: expanded(d).fill_(2),
-    "zero_": lambda d: expanded(d).zero_(),
     "copy_": lambda d: expanded(d).copy_(v(d, 3)),
     "copy_from_host": lambda d: expanded(d).copy_(v("cpu", 3)),
     "setitem": lambda d: expanded(d).__setitem__(slice(0, 2), 1.0),
@@ -80,6 +78,7 @@ OVERLAPPING = {
     "out_maximum": lambda d: window(d, lambda a, b: torch.maximum(a, b, out=a)),
     "out_gather": lambda d: window(d, lambda a, b: torch.gather(b, 0, integers(d, 0, 1), out=a)),
     "out_cat": lambda d: (lambda x: torch.cat([x[:2], x[:2]], out=x))(v(d, 4)),
+    "out_cat_resized": lambda d: (lambda x: torch.cat([x, x], out=x))(v(d, 4)),
     "out_index_select": lambda d: (
         lambda x: torch.index_select(x, 0, integers(d, 1, 0), out=x[:2])
     )(v(d, 4)),
@@ -152,6 +151,13 @@ def test_writes_whose_result_would_depend_on_the_order(name):
     assert "more than one element of the written-to tensor refers to a single memory" in readable(
         error
     )
+
+
+def test_a_number_may_fill_an_expanded_tensor():
+    x = v("neuron", 4)
+    x[1:2].expand(3).fill_(5)
+    x[2:3].expand(2, 3).zero_()
+    assert x.tolist() == [0, 5, 0, 0.375]
 
 
 def test_a_warm_program_checks_its_divisor_too():

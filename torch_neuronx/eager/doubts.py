@@ -58,6 +58,13 @@ def refuse_expanded(call: Call, targets: Iterable[TensorSpec]) -> None:
             )
 
 
+def share_storage(targets: Iterable[TensorSpec], call: Call) -> bool:
+    """Whether one of `targets` shares its storage with another tensor of the call."""
+    return any(
+        t.base == other.base and t.index != other.index for t in targets for other in call.tensors()
+    )
+
+
 def writes_interact(written: Sequence[Any], call: Call) -> bool:
     """Whether a write of a list op changes what a later member of the lists reads or writes."""
     position = {

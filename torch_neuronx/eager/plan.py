@@ -105,6 +105,10 @@ class _Planner:
         misfits = [(t, r) for t, r in targets if _misfits(t, r)]
         if not all(self.call.is_out(t) for t, _ in misfits):
             raise NoProgram("its result has another shape than the tensor it writes to")
+        if doubts.share_storage((t for t, _ in misfits), self.call):
+            # Resizing would change what is read, and so the result's shape.
+            fake.raise_cpu_error(self.call)
+            raise NoProgram("it resizes a tensor that it also reads")
         if any(not r.is_contiguous() for _, r in misfits):
             return fake.resized_on_cpu(self.call, [t for t, _ in misfits])
         return [(t.index, tuple(r.shape), tuple(r.stride())) for t, r in misfits]

@@ -9,6 +9,7 @@ a folder that cannot be written is left alone after one warning. A compile that 
 Called by torch_neuronx.eager on a miss of the C++ table.
 """
 
+import atexit
 import functools
 import threading
 import time
@@ -35,6 +36,7 @@ _EXECUTABLES = "executables"  # program key -> executable and StableHLO
 _EVICT_EVERY = 64 * 1024**2  # bytes that this process writes between two looks at the size
 
 _writer = Writer()
+_unreported: list[str] = []  # warnings of the writer thread
 # Executables alive in this process by program key and device: two calls with one program share it.
 _alive: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
 # One thread compiles a program while others that want the same one wait for it.
@@ -206,6 +208,7 @@ def _upkeep(folder: files.Folder) -> _Upkeep:
 def _write(
     folder: files.Folder, kind: str, key: str, sections: Callable[[], dict[str, bytes]]
 ) -> None:
+    _report()
     limit = config.CACHE_SIZE.value()
     _writer.submit(functools.partial(_write_now, folder, kind, key, sections, limit))
 
@@ -231,16 +234,25 @@ def _write_now(
             folder.evict(limit)
     except OSError as error:
         upkeep.refused = True
-        warnings.warn(
+        _unreported.append(
             f"The executable cache at {folder.root} cannot be written ({error}); the next "
-            "process compiles again.",
-            stacklevel=2,
+            "process compiles again."
         )
 
 
+def _report() -> None:
+    """Warns of what the writer met. Not there: filters of warnings belong to no thread, so that one
+    which another thread sets for a moment would swallow it.
+    """
+    while _unreported:
+        warnings.warn(_unreported.pop(), stacklevel=3)
+
+
+@atexit.register
 def flush() -> None:
     """Waits until everything compiled so far is on disk."""
     _writer.flush()
+    _report()
 
 
 def cache_info() -> CacheInfo:
