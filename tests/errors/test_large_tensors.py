@@ -14,16 +14,20 @@ COUNT = PAST + 64
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def zeros():
+@pytest.fixture(autouse=True)
+def _enough_memory():
     gc.collect()
     free, _ = torch.neuron.mem_get_info()
     if free < 4 * COUNT:
         pytest.skip("the device has too little memory")
+
+
+def large():
     return torch.zeros(COUNT, dtype=torch.int8, device="neuron")
 
 
-def test_reading_and_writing_near_the_end(zeros):
+def test_reading_and_writing_near_the_end():
+    zeros = large()
     zeros[PAST] = 1
     zeros[-1] = 2
     zeros[PAST + 10 : PAST + 14] = 3
@@ -36,7 +40,8 @@ def test_reading_and_writing_near_the_end(zeros):
         zeros[COUNT]
 
 
-def test_index_tensors(zeros):
+def test_index_tensors():
+    zeros = large()
     index = torch.tensor([0, PAST, COUNT - 1], device="neuron")
     zeros[index] = torch.tensor([4, 5, 6], dtype=torch.int8, device="neuron")
     assert zeros[index.flip(0)].tolist() == [6, 5, 4]
@@ -54,7 +59,8 @@ def test_index_tensors(zeros):
             zeros[torch.tensor([bad], device="neuron")] = 1
 
 
-def test_sums_and_arithmetic_in_place(zeros):
+def test_sums_and_arithmetic_in_place():
+    zeros = large()
     zeros.add_(1)
     assert zeros.sum().item() == COUNT
     zeros[PAST + 3] = 100
@@ -64,7 +70,8 @@ def test_sums_and_arithmetic_in_place(zeros):
     assert (zeros == 100).sum().item() == 1
 
 
-def test_copies(zeros):
+def test_copies():
+    zeros = large()
     zeros[PAST + 5] = 8
     host = zeros.cpu()
     assert host[PAST + 5].item() == 8 and host.count_nonzero().item() == 1
@@ -77,7 +84,8 @@ def test_copies(zeros):
     assert zeros[PAST:].clone().sum().item() == 17
 
 
-def test_a_tensor_of_many_rows(zeros):
+def test_a_tensor_of_many_rows():
+    zeros = large()
     rows = zeros.view(-1, 64)
     rows[-1] = torch.arange(64, dtype=torch.int8, device="neuron")
     assert rows[-1, -2:].tolist() == [62, 63]

@@ -206,3 +206,13 @@ def test_numbers_are_run_time_inputs(fn):
     for value in (0.25, 0.5, 0.75):
         fn(x, value)
     assert len(torch_neuronx.explain().rows) == before
+
+
+@pytest.mark.parametrize("span", [1.0, 8000.0, 1e30])
+@pytest.mark.parametrize("op", [torch.sin, torch.cos])
+def test_large_tensors_of_angles(op, span):
+    """Beyond 4096 elements the rule reduces arguments itself, unless one of them is huge."""
+    x = torch.cat([torch.linspace(-span, span, 20_000), torch.tensor([0.0, -0.0])])
+    result = op(x.to("neuron")).cpu()
+    torch.testing.assert_close(result.double(), op(x.double()), rtol=0, atol=2e-7)
+    assert torch.equal(result[-2:].signbit(), op(x[-2:]).signbit())

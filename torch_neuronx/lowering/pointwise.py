@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import hlo, trigonometric
 from torch_neuronx.lowering.elementwise import (
     LN2,
     is_nan,
@@ -65,7 +65,7 @@ FLOATING = {
     aten.asinh.default: hlo.asinh,
     aten.atan.default: hlo.atan,
     aten.atanh.default: hlo.atanh,
-    aten.cos.default: hlo.cosine,
+    aten.cos.default: trigonometric.cos,
     aten.cosh.default: hlo.cosh,
     aten.deg2rad.default: lambda x: x * (math.pi / 180.0),
     aten.digamma.default: digamma,
@@ -83,7 +83,7 @@ FLOATING = {
     aten.rad2deg.default: lambda x: x * (180.0 / math.pi),
     aten.reciprocal.default: lambda x: 1.0 / x,
     aten.rsqrt.default: _square_root_reciprocal,
-    aten.sin.default: hlo.sine,
+    aten.sin.default: trigonometric.sin,
     aten.sinc.default: _sinc,
     aten.sinh.default: hlo.sinh,
     aten.sqrt.default: hlo.sqrt,
