@@ -115,9 +115,9 @@ def test_how_many_devices_the_environment_asks_for(monkeypatch, environment, cou
 
 def test_a_plugin_may_be_named_by_its_path(monkeypatch, tmp_path):
     plugin = tmp_path / "my_plugin.so"
-    plugin.write_bytes(b"")
+    plugin.symlink_to(platforms.resolve("cpu").plugin_path)
     monkeypatch.setenv(config.PLATFORM.name, str(plugin))
-    assert platforms.resolve() == platforms.Platform("my_plugin", str(plugin), {})
+    assert platforms.resolve() == platforms.Platform("my_plugin", str(plugin.resolve()), {})
 
 
 @pytest.mark.parametrize(

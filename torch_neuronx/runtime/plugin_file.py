@@ -41,7 +41,9 @@ def _fault(file) -> str:
     ours = platform.machine()
     identity, _, machine, _, _, segments, _, _, _, _, count, *_ = _HEADER.unpack(start)
     theirs = _MACHINES.get(machine, f"machine {machine}")
-    if not identity.startswith(_64_BIT_LITTLE) or (ours in _MACHINES.values() and theirs != ours):
+    if not identity.startswith(_64_BIT_LITTLE):
+        theirs = "not 64-bit little-endian"
+    if theirs != ours and ours in _MACHINES.values():
         return f"is built for another machine ({theirs}) than this one ({ours})"
     return "" if _is_whole(file, segments, count) else "is incomplete: install it again"
 
