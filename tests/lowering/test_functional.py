@@ -88,7 +88,6 @@ def test_every_writing_op_of_the_device_has_a_form():
         "aten._fill_mem_eff_dropout_mask_.default",
         "aten._flash_attention_forward_no_dropout_inplace.default",
         "aten._slow_conv2d_backward.grad_input",
-        "aten.shallow_copy_data_.default",  # torch 2.14
         "aten.adaptive_avg_pool3d_backward.grad_input",
         "aten.record_stream.default",
         "aten.shallow_copy_data_.default",  # from torch 2.14: `x.data = y`, which moves no data
