@@ -76,7 +76,6 @@ void upload_whole(at::Tensor& self, const at::Tensor& src) {
     host.copy_(src);
   }
   int device = self.device().index();
-  client.memory(device).reserve_check(host.nbytes());
   auto dims = physical_dims(self);
   slot_of(self)->set_buffer(
       client.from_host(host.const_data_ptr(), self.scalar_type(), *dims, device)
