@@ -42,6 +42,7 @@ format: setup
 
 docs: build
 	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
+	$(BIN)/python -m torch_neuronx.coverage > docs/coverage.md
 
 bench: build
 	$(BIN)/python benchmarks/import_time.py

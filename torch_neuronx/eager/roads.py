@@ -41,7 +41,7 @@ class Description:
 
 @functools.cache
 def describe(op: OpOverload) -> Description:
-    if _is_view(op):
+    if is_view(op):
         return _without_rule(op, "it is a view, which is the dispatcher's own business")
     target = functional_target(op)
     reason = registry.host_reason(op) or (target and registry.host_reason(target))
@@ -57,7 +57,7 @@ def describe(op: OpOverload) -> Description:
     return _without_rule(op, "it has neither a lowering rule nor a decomposition")
 
 
-def _is_view(op: OpOverload) -> bool:
+def is_view(op: OpOverload) -> bool:
     """Whether the op only says otherwise how a tensor sees its storage."""
     returns_view = any(
         r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns
@@ -90,7 +90,7 @@ def decompositions() -> dict[OpOverload, Callable[..., Any]]:
 def has_composite_kernel(op: OpOverload) -> bool:
     """A kernel in terms of other ops. Of a structured op it is only its out= form in disguise."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    if _is_view(op) and has(op.name(), "CompositeExplicitAutogradNonFunctional"):
+    if is_view(op) and has(op.name(), "CompositeExplicitAutogradNonFunctional"):
         return True
     return has(op.name(), "CompositeExplicitAutograd")
 

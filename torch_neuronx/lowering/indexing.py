@@ -29,7 +29,7 @@ from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
-from torch_neuronx.lowering.value import LoweringError, Value
+from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
@@ -63,7 +63,7 @@ def address(
     indices are not checked.
     """
     if any(is_mask(index) for index in indices):
-        raise LoweringError("a mask among the indices makes the result's shape depend on the data")
+        raise NotImplementedError("a mask as an index makes the result's shape depend on the data")
     dims = [d for d, index in enumerate(indices) if index is not None]
     tensors = [index for index in indices if index is not None]
     shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))

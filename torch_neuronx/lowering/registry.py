@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
@@ -26,12 +28,14 @@ DROPPED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blo
 
 @dataclass(frozen=True)
 class Rule:
-    """How one op is lowered. `runtime` names the number arguments that are program inputs."""
+    """How one op is lowered. `runtime` names the number arguments that are program inputs; `module`
+    is the one that declares the rule, which a helper of another may have made."""
 
     op: OpOverload
     function: Callable[..., Any]
     runtime: tuple[str, ...]
     passed: tuple[tuple[str, bool, bool, Any], ...]  # (name, keyword-only, has default, default)
+    module: str = ""
 
 
 _rules: dict[OpOverload, Rule] = {}
@@ -136,7 +140,14 @@ def _add(op: OpOverload, function: Callable[..., Any], runtime: tuple[str, ...])
     unknown = [name for name in runtime if name not in names]
     if unknown:
         raise LoweringError(f"{op} has no argument {unknown[0]!r} to be a run-time number")
-    _rules[op] = Rule(op, function, runtime, _passed(op))
+    _rules[op] = Rule(op, function, runtime, _passed(op), _module_being_run())
+
+
+def _module_being_run() -> str:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return "" if frame is None else frame.f_globals.get("__name__", "")
 
 
 def _passed(op: OpOverload) -> tuple[tuple[str, bool, bool, Any], ...]:
