@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/util/flat_hash_map.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace neuron::dispatch {
@@ -256,6 +257,12 @@ int Frame::add_base(const at::Tensor& tensor) {
   auto* slot = device::slot_of(*storage);
   bases.push_back({slot, storage, slot ? slot->buffer() : pjrt::BufferPtr()});
   return static_cast<int>(bases.size()) - 1;
+}
+
+bool Frame::is_dying(int base) const {
+  auto shows = [base](const TensorArg& arg) { return arg.base == base; };
+  const auto& tensor = *std::find_if(tensors.begin(), tensors.end(), shows)->tensor;
+  return tensor.storage().use_count() == 1 && tensor.use_count() == 1;
 }
 
 bool Frame::is_moved(const at::Tensor& tensor, bool written) const {

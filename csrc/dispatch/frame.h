@@ -61,6 +61,8 @@ class Frame {
   bool is_runtime(const ArgInfo& arg) const {
     return arg.runtime && !numbers_are_static_;
   }
+  // Whether nothing but the call's arguments refers to the base's storage and its one tensor.
+  bool is_dying(int base) const;
   // Whether a tensor on the host is moved to the device (x[cpu_index]).
   bool is_moved(const at::Tensor& tensor, bool written) const;
 

@@ -10,6 +10,7 @@
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace neuron::dispatch {
@@ -17,6 +18,8 @@ namespace {
 
 // References that a launch may add to a base's buffer: the slot's and the frame's.
 constexpr size_t kOwnReferences = 2;
+
+std::atomic<bool> compile_only{false};
 
 struct Arguments {
   c10::SmallVector<PJRT_Buffer*, 16> handles;
@@ -46,6 +49,13 @@ pjrt::BufferPtr rng_input(const Program& program, const Frame& frame) {
   return number_buffer(at::kUInt64, as_bytes(state), {2}, frame.device);
 }
 
+// Whether a base that the program may write into has to keep its contents.
+bool is_held(const Program& program, size_t input, const Frame& frame) {
+  const Base& base = frame.bases[program.inputs[input].index];
+  return base.buffer.use_count() > kOwnReferences ||
+         (program.dying[input] && !frame.is_dying(program.inputs[input].index));
+}
+
 Arguments bind(const Program& program, Frame& frame) {
   Arguments arguments;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -54,7 +64,7 @@ Arguments bind(const Program& program, Frame& frame) {
       case Input::Base: {
         const auto& buffer = frame.bases[input.index].buffer;
         arguments.handles.push_back(buffer->handle());
-        if (program.donated[i] && buffer.use_count() > kOwnReferences) {
+        if (program.donated[i] && is_held(program, i, frame)) {
           arguments.kept.push_back(static_cast<int64_t>(i));
         }
         break;
@@ -169,31 +179,71 @@ void raise_failed_check(const Program& program, Frame& frame, Buffers& buffers) 
   }
 }
 
-c10::IValue returned(const Return& ret, const Program& program, Frame& frame, Buffers& buffers) {
-  switch (ret.kind) {
-    case Return::FromResult: {
-      const Result& result = program.results[ret.index];
-      return wrap_buffer(
-          std::move(buffers[ret.index]), result.dtype, result.sizes, result.strides, result.nbytes
+// `tensor`, or another tensor of its storage and version.
+at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
+  if (!view) {
+    return tensor;
+  }
+  auto result = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(tensor.storage()),
+      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      tensor.dtype()
+  );
+  auto* impl = result.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(view->sizes, view->strides, tensor.storage_offset() + view->offset);
+  impl->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  return result;
+}
+
+// The tensors made of a program's results, each at its first use.
+class Returned {
+ public:
+  Returned(const Program& program, Frame& frame, Buffers& buffers)
+      : program_(program), frame_(frame), buffers_(buffers), tensors_(buffers.size()) {}
+
+  c10::IValue operator()(const Return& ret) {
+    switch (ret.kind) {
+      case Return::FromResult:
+        return seen_as(tensor(ret.index), ret.view);
+      case Return::FromArgument:
+        return seen_as(*frame_.tensors[ret.index].tensor, ret.view);
+      case Return::List: {
+        c10::List<at::Tensor> list;
+        list.reserve(ret.elements.size());
+        for (const auto& element : ret.elements) {
+          list.push_back((*this)(element).toTensor());
+        }
+        return list;
+      }
+      case Return::None:
+        return at::Tensor();
+      case Return::Value:
+        return ret.value;
+    }
+    TORCH_INTERNAL_ASSERT(false);
+  }
+
+ private:
+  const at::Tensor& tensor(int index) {
+    if (!tensors_[index].defined()) {
+      const Result& result = program_.results[index];
+      tensors_[index] = wrap_buffer(
+          std::move(buffers_[index]),
+          result.dtype,
+          result.sizes,
+          result.strides,
+          result.nbytes,
+          frame_.device
       );
     }
-    case Return::FromArgument:
-      return *frame.tensors[ret.index].tensor;
-    case Return::List: {
-      c10::List<at::Tensor> list;
-      list.reserve(ret.elements.size());
-      for (const auto& element : ret.elements) {
-        list.push_back(returned(element, program, frame, buffers).toTensor());
-      }
-      return list;
-    }
-    case Return::None:
-      return at::Tensor();
-    case Return::Value:
-      return ret.value;
+    return tensors_[index];
   }
-  TORCH_INTERNAL_ASSERT(false);
-}
+
+  const Program& program_;
+  Frame& frame_;
+  Buffers& buffers_;
+  c10::SmallVector<at::Tensor, 8> tensors_;
+};
 
 }  // namespace
 
@@ -202,11 +252,14 @@ at::Tensor wrap_buffer(
     c10::ScalarType dtype,
     c10::IntArrayRef sizes,
     c10::IntArrayRef strides,
-    size_t nbytes
+    size_t nbytes,
+    int device
 ) {
   static c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::PrivateUse1);
-  auto data = device::make_slot(nbytes, buffer->device());
-  static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
+  auto data = device::make_slot(nbytes, device);
+  if (buffer) {
+    static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
+  }
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true
   );
@@ -219,8 +272,16 @@ at::Tensor wrap_buffer(
   return tensor;
 }
 
+void set_compile_only(bool value) {
+  compile_only = value;
+}
+
 void launch(const Program& program, Frame& frame) {
+  const bool runs = C10_LIKELY(!compile_only.load(std::memory_order_relaxed));
   auto buffers = [&] {
+    if (!runs) {
+      return Buffers(program.results.size());
+    }
     try {
       return execute(program, frame);
     } catch (c10::Error& error) {
@@ -228,18 +289,19 @@ void launch(const Program& program, Frame& frame) {
       throw;
     }
   }();
-  if (!program.checks.empty()) {
+  if (runs && !program.checks.empty()) {
     raise_failed_check(program, frame, buffers);
   }
   for (size_t i = 0; i < program.results.size(); ++i) {
     const Result& result = program.results[i];
-    if (result.kind == Result::Write) {
+    if (runs && result.kind == Result::Write) {
       frame.bases[result.base].slot->set_buffer(std::move(buffers[i]));
     }
   }
+  Returned returned(program, frame, buffers);
   c10::SmallVector<c10::IValue, 4> values;
   for (const auto& ret : program.returns) {
-    values.push_back(returned(ret, program, frame, buffers));
+    values.push_back(returned(ret));
   }
   torch::jit::drop(frame.stack, frame.info.args.size());
   for (auto& value : values) {
@@ -257,8 +319,15 @@ void finish(Program& program, const std::vector<int>& bases) {
       program.new_bytes += result.nbytes;
     }
   }
+  auto is_written = [&](int base) {
+    return std::any_of(program.results.begin(), program.results.end(), [&](const Result& result) {
+      return result.kind == Result::Write && result.base == base;
+    });
+  };
   for (const auto& input : program.inputs) {
-    program.donated.push_back(input.kind == Input::Base && is_donated(input.index));
+    const bool donated = input.kind == Input::Base && is_donated(input.index);
+    program.donated.push_back(donated);
+    program.dying.push_back(donated && !is_written(input.index));
   }
 }
 

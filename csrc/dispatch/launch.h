@@ -9,13 +9,18 @@ namespace neuron::dispatch {
 // Replaces the frame's arguments on the stack by the operator's results.
 void launch(const Program& program, Frame& frame);
 
-// A fresh tensor whose storage holds `buffer`.
+// While set, launches run nothing: results are new tensors without contents and written tensors
+// keep theirs.
+void set_compile_only(bool value);
+
+// A fresh tensor whose storage holds `buffer` (null: has no contents yet).
 at::Tensor wrap_buffer(
     pjrt::BufferPtr buffer,
     c10::ScalarType dtype,
     c10::IntArrayRef sizes,
     c10::IntArrayRef strides,
-    size_t nbytes
+    size_t nbytes,
+    int device
 );
 
 }  // namespace neuron::dispatch

@@ -7,6 +7,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,10 +30,17 @@ struct Result {
   int base = -1;  // Write: whose slot receives the buffer
 };
 
+// How a returned tensor sees the storage of another one.
+struct View {
+  std::vector<int64_t> sizes, strides;
+  int64_t offset;  // from the other tensor's own
+};
+
 // One value that the operator returns.
 struct Return {
   enum Kind : uint8_t { FromResult, FromArgument, List, None, Value } kind;
-  int index = 0;  // of the result or of the tensor argument
+  int index = 0;             // of the result or of the tensor argument
+  std::optional<View> view;  // of the result's tensor or the argument
   std::vector<Return> elements;
   c10::IValue value;
 };
@@ -54,6 +62,7 @@ struct Program {
   std::vector<Return> returns;
   std::vector<Check> checks;
   std::vector<bool> donated;  // per input: a base that the program may write into
+  std::vector<bool> dying;    // per input: only when the call alone holds it
   uint64_t rng_increment = 0;
   size_t new_bytes = 0;  // that the results add to the device's memory
 
@@ -68,7 +77,8 @@ struct Program {
   std::string reason;
 };
 
-// Fills `donated`, `new_bytes` and the results' byte counts; `bases` are the donated ones.
+// Fills `donated`, `dying`, `new_bytes` and the results' byte counts. `bases` are the donated ones;
+// those that the program does not write to as well are donated when they die with the call.
 void finish(Program& program, const std::vector<int>& bases);
 
 }  // namespace neuron::dispatch

@@ -319,6 +319,13 @@ c10::IValue to_value(py::handle object) {
   return object.cast<double>();
 }
 
+dispatch::View to_view(py::handle object) {
+  auto item = object.cast<py::tuple>();
+  auto sizes = dims_of(item[0]);
+  auto strides = dims_of(item[1]);
+  return {{sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}, item[2].cast<int64_t>()};
+}
+
 dispatch::Return to_return(py::handle object) {
   auto item = object.cast<py::tuple>();
   auto kind = item[0].cast<std::string>();
@@ -326,6 +333,9 @@ dispatch::Return to_return(py::handle object) {
   if (kind == "result" || kind == "arg") {
     ret.kind = kind == "arg" ? dispatch::Return::FromArgument : dispatch::Return::FromResult;
     ret.index = item[1].cast<int>();
+    if (item.size() > 2) {
+      ret.view = to_view(item[2]);
+    }
   } else if (kind == "list") {
     ret.kind = dispatch::Return::List;
     for (auto element : item[1]) {

@@ -6,4 +6,5 @@ PYBIND11_MODULE(_C, m) {
   neuron::python::init_pjrt(m);
   neuron::python::init_device(m);
   neuron::python::init_dispatch(m);
+  neuron::python::init_graph(m);
 }

@@ -8,5 +8,6 @@ namespace neuron::python {
 void init_pjrt(pybind11::module_& m);
 void init_device(pybind11::module_& m);
 void init_dispatch(pybind11::module_& m);
+void init_graph(pybind11::module_& m);
 
 }  // namespace neuron::python

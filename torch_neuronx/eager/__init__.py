@@ -25,7 +25,7 @@ def miss(call: Any) -> Any:
     made = _plan(call)
     portable = made.portable
     if portable is not None:
-        _check_memory(made.program, call.device)
+        check_memory(made.program, call.device)
         made.program.executable = cache.compile(portable, name, call=call, graph=made.graph)
     cache.store(key, name, made.program, portable)
     return made.program
@@ -68,7 +68,7 @@ def _check_dtypes(call: Any) -> None:
         check_supported(tensor.dtype)
 
 
-def _check_memory(program: Any, device: int) -> None:
+def check_memory(program: Any, device: int) -> None:
     """Raises OutOfMemoryError before the compiler sees sizes that it was not made for: XLA:CPU's
     dies of some that no memory could hold.
     """

@@ -7,7 +7,6 @@ StableHLO and the description of how to launch it; compiling is the caller's.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +16,14 @@ from torch.utils._pytree import tree_leaves
 from torch_neuronx.eager import doubts, fake, functional, roads
 from torch_neuronx.eager.bases import Bases
 from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpec
+from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
-from torch_neuronx.lowering import graph, hlo, recipe
+from torch_neuronx.lowering import graph, hlo
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.value import LoweringError, Value
 
 # Tracing and MLIR share state between threads.
-_lock = threading.RLock()
+lowering_lock = threading.RLock()
 
 
 @dataclass
@@ -51,7 +51,7 @@ def plan(call: Call, version: str = "") -> Plan:
     if description.road == "composite":
         return Plan(Composite())
     try:
-        with _lock, fake.plain_dispatch():
+        with lowering_lock, fake.plain_dispatch():
             return _Planner(call, description.road).plan(version)
     except (NoProgram, NotImplementedError) as reason:
         composite = roads.has_composite_kernel(call.op)
@@ -119,7 +119,7 @@ class _Planner:
         bases = Bases(module, self.call)
         values = self._results(bases, results)
         fresh, written = values[: self.form.fresh], self._new_values(values)
-        placed = _Placement(bases)
+        placed = Placement(bases)
         returned = [placed.fresh(v, r) for v, r in zip(fresh, results, strict=False)]
         for spec, value in _pairs(self.written, written):
             bases.write(spec, hlo.convert(value, spec.dtype))
@@ -175,49 +175,6 @@ class _Planner:
             else:
                 returns.append(_argument_return(self.call, declared))
         return returns
-
-
-class _Placement:
-    """Collects the program's results in order, with what C++ is to do with each."""
-
-    def __init__(self, bases: Bases) -> None:
-        self.bases = bases
-        self.values: list[Value] = []
-        self.results: list[tuple[Any, ...]] = []
-
-    def fresh(self, value: Any, meta: Any) -> tuple[Any, ...]:
-        if isinstance(value, Value):
-            return self._new(value, meta)
-        if isinstance(value, (list, tuple)):
-            return ("list", [self.fresh(v, m) for v, m in zip(value, meta, strict=True)])
-        return ("none",) if meta is None else ("value", meta)
-
-    def writes(self) -> dict[tuple[Any, ...], int]:
-        """Adds the new buffer of each written base; says which result may take whose buffer."""
-        donated = {}
-        for index, value in self.bases.updated():
-            donated["base", index] = len(self.values)
-            self._add(value, ("write", index, value.dtype, value.shape))
-        return donated
-
-    def checks(self, checks: Sequence[Any]) -> None:
-        if checks:
-            flat = [
-                hlo.reshape(hlo.convert(v, torch.int64), (1,))
-                for c in checks
-                for v in (c.failed, c.value)
-            ]
-            self._add(hlo.concat(flat, 0), ("check",))
-
-    def _new(self, value: Value, meta: torch.Tensor) -> tuple[Any, ...]:
-        strides = tuple(meta.stride())
-        buffer = recipe.fresh(value, strides)
-        self._add(buffer, ("new", value.dtype, value.shape, strides, buffer.shape))
-        return ("result", len(self.values) - 1)
-
-    def _add(self, value: Value, result: tuple[Any, ...]) -> None:
-        self.values.append(value)
-        self.results.append(result)
 
 
 def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:

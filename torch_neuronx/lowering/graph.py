@@ -8,24 +8,41 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 
 from torch_neuronx.lowering import context, registry, verify
-from torch_neuronx.lowering.value import LoweringError, Meta, Value
+from torch_neuronx.lowering.value import LoweringError, Meta
+
+# The values of a graph's symbolic sizes, by their sympy symbols.
+Symbols = Mapping[Any, int]
+_SYMBOLIC = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
-def meta_of(value: Any) -> Any:
+def meta_of(value: Any, symbols: Symbols | None = None) -> Any:
     """The `Meta` of a (fake) tensor; sequences map to tuples, anything else to None."""
     if isinstance(value, torch.Tensor):
-        return Meta(tuple(value.shape), value.dtype, tuple(value.stride()))
+        shape = tuple(concrete(n, symbols) for n in value.shape)
+        strides = tuple(concrete(n, symbols) for n in value.stride())
+        return Meta(shape, value.dtype, strides)
     if isinstance(value, (list, tuple)):
-        return tuple(meta_of(v) for v in value)
+        return tuple(meta_of(v, symbols) for v in value)
     return None
+
+
+def concrete(size: Any, symbols: Symbols | None = None) -> Any:
+    """A size, or a number computed from sizes, its symbols replaced by their values."""
+    plain = _SYMBOLIC.get(type(size))
+    if plain is None:
+        return size
+    value = size.node.expr.xreplace(symbols or {})
+    if value.free_symbols:
+        raise NotImplementedError(f"the size {value} depends on the data")
+    return plain(value)
 
 
 def apply_rule(op: OpOverload, out: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -41,7 +58,7 @@ def apply_rule(op: OpOverload, out: Any, args: Sequence[Any], kwargs: dict[str, 
 
 
 @contextlib.contextmanager
-def _named(op: OpOverload) -> Iterator[None]:
+def _named(op: OpOverload | HigherOrderOperator) -> Iterator[None]:
     """An error inside a rule is a LoweringError that names the op.
 
     NotImplementedError passes: it is how a rule says that this call has no program, and why.
@@ -56,20 +73,67 @@ def _named(op: OpOverload) -> Iterator[None]:
 
 def lower_graph(module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
     """The graph's output structure with a Value (or plain number) for each node in it."""
-    env: dict[fx.Node, Any] = {}
-    remaining = iter(inputs)
-    for node in module.graph.nodes:
-        if node.op == "placeholder":
-            env[node] = next(remaining)
-        elif node.op == "get_attr":
-            env[node] = _literal(module, node)
-        elif node.op == "call_function":
-            env[node] = _call(node, env)
-        elif node.op == "output":
-            return fx.map_arg(node.args[0], env.__getitem__)
-        else:
-            raise LoweringError(f"a graph to lower cannot have a {node.op} node: {node}")
-    raise LoweringError("a graph to lower has no output node")
+    return Interpreter().run(module, inputs)
+
+
+class Interpreter:
+    """Runs a functional graph on values. `symbols` are the sizes that its metadata speaks of."""
+
+    def __init__(self, symbols: Symbols | None = None) -> None:
+        self.symbols = symbols or {}
+
+    def run(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        """What the graph returns for `inputs`, one per placeholder: Values and numbers."""
+        (output,) = module.graph.find_nodes(op="output")
+        values = self.values(module, inputs)
+        return fx.map_arg(output.args[0], values.__getitem__)
+
+    def values(
+        self, module: fx.GraphModule, inputs: Sequence[Any], skipped: Container[fx.Node] = ()
+    ) -> dict[fx.Node, Any]:
+        """The Value or number of every node but those `skipped`."""
+        env: dict[fx.Node, Any] = {}
+        remaining = iter(inputs)
+        for node in module.graph.nodes:
+            if node in skipped or node.op == "output":
+                continue
+            if node.op == "placeholder":
+                env[node] = next(remaining)
+            elif node.op == "get_attr":
+                env[node] = _attribute(module, node)
+            elif node.op == "call_function":
+                args, kwargs = fx.map_arg((node.args, node.kwargs), env.__getitem__)
+                env[node] = self.call(node, args, kwargs)
+            else:
+                raise LoweringError(f"a graph to lower cannot have a {node.op} node: {node}")
+        return env
+
+    def call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
+        """The results of one call."""
+        target, val = node.target, node.meta.get("val")
+        if type(val) in _SYMBOLIC:
+            return concrete(val, self.symbols)
+        out = meta_of(val, self.symbols)
+        if isinstance(target, OpOverload):
+            return apply_rule(target, out, args, kwargs)
+        if isinstance(target, HigherOrderOperator):
+            return self._higher_order(target, out, args, kwargs)
+        if getattr(target, "__module__", None) not in _PLAIN_MODULES:
+            raise LoweringError(f"a graph to lower cannot call {target}")
+        return target(*args, **kwargs)  # type: ignore[operator]
+
+    def _higher_order(self, target: HigherOrderOperator, out: Any, args: Any, kwargs: Any) -> Any:
+        rule = registry.higher_order_rule(target)
+        if rule is None:
+            raise LoweringError(f"the higher-order operator {target} has no lowering rule")
+        with context.location(str(target)), _named(target):
+            got = rule(self.run, out, *args, **kwargs)
+        verify.results(target, out, got)
+        return got
+
+
+# Where the functions of a graph live that compute with sizes or take results apart.
+_PLAIN_MODULES = ("_operator", "math", "torch", "torch.fx.experimental.sym_node")
 
 
 def verify_results(op: OpOverload, out: Sequence[Any], got: Sequence[Any]) -> None:
@@ -80,26 +144,16 @@ def verify_results(op: OpOverload, out: Sequence[Any], got: Sequence[Any]) -> No
 def missing_rules(module: fx.GraphModule) -> list[OpOverload]:
     """The ops of a graph that have no rule, each once, in order."""
     called = [n.target for n in module.graph.nodes if n.op == "call_function"]
-    ops = [t for t in called if t is not operator.getitem]
+    ops = [t for t in called if isinstance(t, OpOverload)]
     return list(dict.fromkeys(op for op in ops if registry.rule(op) is None))
 
 
-def _call(node: fx.Node, env: dict[fx.Node, Any]) -> Any:
-    args: Any = fx.map_arg(node.args, env.__getitem__)
-    kwargs: Any = fx.map_arg(node.kwargs, env.__getitem__)
-    if node.target is operator.getitem:
-        return args[0][args[1]]
-    if not isinstance(node.target, OpOverload):
-        raise LoweringError(f"a graph to lower cannot call {node.target}")
-    return apply_rule(node.target, meta_of(node.meta.get("val")), args, kwargs)
-
-
-def _literal(module: fx.GraphModule, node: fx.Node) -> Value:
-    """A tensor constant that tracing lifted into the module."""
+def _attribute(module: fx.GraphModule, node: fx.Node) -> Any:
+    """A tensor constant that tracing lifted into the module, or the graph of an inner function."""
     from torch_neuronx.lowering import hlo
 
-    tensor = operator.attrgetter(str(node.target))(module).detach().cpu()
-    return hlo.literal(tensor)
+    held = operator.attrgetter(str(node.target))(module)
+    return hlo.literal(held.detach().cpu()) if isinstance(held, torch.Tensor) else held
 
 
 def _bind(

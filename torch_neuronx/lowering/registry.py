@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 
 from torch_neuronx.lowering.value import LoweringError
 
@@ -40,6 +40,7 @@ class Rule:
 
 _rules: dict[OpOverload, Rule] = {}
 _host: dict[OpOverload, str] = {}
+_higher_order: dict[HigherOrderOperator, Callable[..., Any]] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
 _cpu_forms: dict[OpOverload, Callable[..., Any] | None] = {}
 _load_lock = threading.RLock()
@@ -55,6 +56,23 @@ def lowers(
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops:
             _add(op, function, names)
+        return function
+
+    return register
+
+
+def lowers_higher_order(
+    *ops: HigherOrderOperator,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function is the rule of higher-order operators, those that call graphs.
+
+    It is called as `rule(run, out, *args, **kwargs)`; `run(graph, inputs)` gives the results of a
+    graph among its arguments.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for op in ops:
+            _higher_order[op] = function
         return function
 
     return register
@@ -105,6 +123,11 @@ def runs_on_host(*ops: OpOverload, reason: str) -> None:
 def rule(op: OpOverload) -> Rule | None:
     load()
     return _rules.get(op)
+
+
+def higher_order_rule(op: HigherOrderOperator) -> Callable[..., Any] | None:
+    load()
+    return _higher_order.get(op)
 
 
 def host_reason(op: OpOverload) -> str | None:

@@ -57,10 +57,12 @@ class CacheInfo:
     requests: dict[str, int]
 
 
-def lookup(call_key: bytes, op_name: str, call: Any = None) -> Any | None:
+def lookup(
+    call_key: bytes, op_name: str, call: Any = None, facts: metrics.GraphFacts | None = None
+) -> Any | None:
     """The program of an operator call seen by an earlier process, or None.
 
-    `call` (torch_neuronx.eager.call.Call) is kept for explain().
+    `call` (torch_neuronx.eager.call.Call), and `facts` of a graph, are kept for explain().
     """
     if config.NEFF_DISABLE_CACHE.value():
         return None
@@ -74,7 +76,8 @@ def lookup(call_key: bytes, op_name: str, call: Any = None) -> Any | None:
         _folder().remove(_CALLS, key)
         return None
     if program is not None and loaded.tier:
-        metrics.record(op_name, loaded.tier, time.perf_counter() - start, loaded.size, call)
+        seconds = time.perf_counter() - start
+        metrics.record(op_name, loaded.tier, seconds, loaded.size, call, facts)
     return program
 
 
@@ -92,7 +95,14 @@ def store(call_key: bytes, op_name: str, program: Any, portable: bytes | None) -
     _write(_folder(), _CALLS, key, lambda: {"program": text})
 
 
-def compile(portable: bytes, name: str, *, call: Any = None, graph: Any = None) -> Any:
+def compile(
+    portable: bytes,
+    name: str,
+    *,
+    call: Any = None,
+    graph: Any = None,
+    facts: metrics.GraphFacts | None = None,
+) -> Any:
     """The executable of a StableHLO portable artifact. Raises what the compiler raises, with
     `name` (the op or graph) in the message. `graph` is kept with the debugging artifacts.
     """
@@ -101,7 +111,8 @@ def compile(portable: bytes, name: str, *, call: Any = None, graph: Any = None) 
     loaded = _Loaded(_device(call))
     with _locks[int(key[:2], 16) % len(_locks)]:
         executable = loaded.find(key) or loaded.compile(key, portable, name)
-    metrics.record(name, loaded.tier, time.perf_counter() - start, loaded.size, call)
+    seconds = time.perf_counter() - start
+    metrics.record(name, loaded.tier, seconds, loaded.size, call, facts)
     artifacts.keep(name, portable, executable, graph)
     return executable
 

@@ -9,7 +9,7 @@ import json
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch_neuronx.runtime.signature import describe
@@ -17,6 +17,16 @@ from torch_neuronx.runtime.signature import describe
 _LIMIT = 65536  # events kept; the counters never forget
 
 TIERS = ("memory", "disk", "compiled")
+
+
+@dataclass
+class GraphFacts:
+    """What explain() tells of a graph of torch.compile. `reason`: why Dynamo traced it again."""
+
+    name: str
+    nodes: int
+    reason: str = ""
+    lowering_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +37,8 @@ class Event:
     tier: str  # memory: alive in this process; disk: loaded; compiled: made now
     seconds: float
     size: int  # bytes of the executable, 0 where the plugin does not say
-    call: Any  # torch_neuronx.eager.call.Call, None for a graph
+    call: Any  # torch_neuronx.eager.call.Call, None where there is none
+    graph: GraphFacts | None = None
 
 
 _lock = threading.Lock()
@@ -36,9 +47,16 @@ _requests: Counter[str] = Counter()
 _fallback_reasons: dict[str, str] = {}
 
 
-def record(op: str, tier: str, seconds: float, size: int, call: Any = None) -> None:
+def record(
+    op: str,
+    tier: str,
+    seconds: float,
+    size: int,
+    call: Any = None,
+    graph: GraphFacts | None = None,
+) -> None:
     with _lock:
-        _events.append(Event(op, tier, seconds, size, call))
+        _events.append(Event(graph.name if graph else op, tier, seconds, size, call, graph))
         _requests[tier] += 1
 
 
@@ -65,6 +83,8 @@ class Row:
     seconds: float
     size: int
     tier: str
+    nodes: int = 0  # of a graph; 0 for an op
+    lowering_seconds: float = 0.0
 
 
 class Explanation:
@@ -107,8 +127,16 @@ def _explain(events: Iterable[Event]) -> list[Row]:
         parts = describe(event.call)
         why = _cause(parts, known.setdefault(event.op, []))
         known[event.op].append(parts)
-        rows.append(Row(event.op, why, event.seconds, event.size, event.tier))
+        row = Row(event.op, why, event.seconds, event.size, event.tier)
+        if event.graph is not None:
+            row = _with_graph(row, event.graph)
+        rows.append(row)
     return rows
+
+
+def _with_graph(row: Row, graph: GraphFacts) -> Row:
+    why = f"Dynamo traced again: {graph.reason}" if graph.reason else row.why
+    return replace(row, why=why, nodes=graph.nodes, lowering_seconds=graph.lowering_seconds)
 
 
 def _differences(new: dict[str, str], old: dict[str, str]) -> list[str]:
@@ -118,7 +146,7 @@ def _differences(new: dict[str, str], old: dict[str, str]) -> list[str]:
 def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
     """What differs from the most similar earlier key of the same op."""
     if not known:
-        return "first program of this op"
+        return "first program of this name"
     # The latest among the nearest: in a loop that is the call that a reader has in mind.
     nearest = min(reversed(known), key=lambda old: len(_differences(parts, old)))
     changed = _differences(parts, nearest)
@@ -130,10 +158,24 @@ def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
 
 
 def _table(rows: list[Row]) -> list[str]:
-    cells = [("op", "tier", "ms", "KiB", "why")]
+    cells = [("op or graph", "tier", "nodes", "lowering ms", "ms", "KiB", "why")]
     cells += [
-        (row.op, row.tier, f"{row.seconds * 1e3:.1f}", f"{row.size / 1024:.0f}", row.why)
+        (
+            row.op,
+            row.tier,
+            str(row.nodes) if row.nodes else "",
+            f"{row.lowering_seconds * 1e3:.0f}" if row.lowering_seconds else "",
+            f"{row.seconds * 1e3:.1f}",
+            f"{row.size / 1024:.0f}",
+            row.why,
+        )
         for row in rows
     ]
-    op, tier, ms, size = (max(len(line[i]) for line in cells) for i in range(4))
-    return [f"{c[0]:<{op}}  {c[1]:<{tier}}  {c[2]:>{ms}}  {c[3]:>{size}}  {c[4]}" for c in cells]
+    widths = [max(len(line[i]) for line in cells) for i in range(6)]
+    return ["  ".join([*_aligned(line, widths), line[6]]) for line in cells]
+
+
+def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
+    """Words to the left, numbers to the right."""
+    sides = "<<>>>>"
+    return [f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths, strict=False)]

@@ -1,0 +1,33 @@
+// A graph of torch.compile as one call: its tensors and sizes become a frame, whose key finds a
+// program in the same table, and the same launch runs it as an operator's.
+#pragma once
+
+#include "csrc/dispatch/op_info.h"
+#include "csrc/dispatch/table.h"
+
+#include <ATen/core/stack.h>
+
+#include <functional>
+#include <string>
+
+namespace neuron::dispatch {
+
+class Graph {
+ public:
+  // Makes the program of a call that the table does not know.
+  using Miss = std::function<ProgramPtr(const Frame&)>;
+
+  // `device` is where the graph runs when no input says so.
+  Graph(const std::string& name, int device, Miss miss);
+
+  // Returns the program's results in its order. A tensor that is referenced by `inputs` alone may
+  // give its memory to a result.
+  torch::jit::Stack run(c10::List<at::Tensor> inputs, c10::impl::GenericList sizes);
+
+ private:
+  OpInfo info_;
+  int device_;
+  Miss miss_;
+};
+
+}  // namespace neuron::dispatch

@@ -1,0 +1,58 @@
+"""The function that Dynamo calls for backend="neuron", and what it asks of AOTAutograd.
+
+Forward and backward are one executable each: AOTAutograd functionalizes, applies PyTorch's
+decompositions to the ops without a rule and cuts the joint graph where least has to be saved.
+Updates of inputs stay in the graph, whose program then writes into their buffers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_neuronx.compile.options import Options, parse
+
+
+def neuron(
+    module: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compiles a graph of Dynamo's; see `options.Options` for what `options` may say.
+
+    Programs are made when the graph is first called with inputs of a new key. A graph that has an
+    op without a program raises NotImplementedError here, unless options allow to run it eagerly.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    from torch_neuronx.compile import device_interface
+    from torch_neuronx.eager import roads
+
+    device_interface.register()
+    compiler = functools.partial(_compiler, parse(mode, options))
+    # Which buffers a backward may reuse is seen at each call, so retain_graph=True stays possible.
+    with torch._functorch.config.patch(donated_buffer=False):
+        return aot_autograd(
+            fw_compiler=compiler("forward"),
+            bw_compiler=compiler("backward"),
+            inference_compiler=compiler("inference"),
+            decompositions=roads.decompositions(),
+            partition_fn=min_cut_rematerialization_partition,
+            keep_inference_input_mutations=True,
+        )(module, example_inputs)
+
+
+def _compiler(options: Options, kind: str) -> Callable[..., Any]:
+    def compile(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        from torch_neuronx.compile.graph import compile_graph
+
+        return compile_graph(module, kind, options)
+
+    return compile

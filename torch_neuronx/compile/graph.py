@@ -1,0 +1,158 @@
+"""A compiled graph: the callable that AOTAutograd gets, and what makes its programs.
+
+The C++ core binds tensors to buffers and finds the program by the key of the inputs; on a miss it
+asks `CompiledGraph.miss`, which looks on disk and else lowers and compiles. Tensors on the CPU
+travel in `host`; graphs that have ops without a program are cut in `split`.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_neuronx import _C
+from torch_neuronx.compile import host, lower, origin, split
+from torch_neuronx.compile.captured import Captured
+from torch_neuronx.compile.options import Options
+from torch_neuronx.eager import check_memory
+from torch_neuronx.eager.call import Call
+from torch_neuronx.eager.program import Launch
+from torch_neuronx.lowering.flags import lowering_flags
+from torch_neuronx.lowering.value import LoweringError
+from torch_neuronx.runtime import cache, metrics, platforms
+
+Run = Callable[[list[Any]], Any]  # empties the list of arguments that it is given
+_KEY_NAME = "neuron::graph"  # the names of graphs are no part of their keys
+
+
+def compile_graph(module: fx.GraphModule, kind: str, options: Options) -> Run:
+    """The callable for a graph of AOTAutograd's, whose programs are made on demand."""
+    made = origin.of_current_compile(kind, options.model_name)
+    devices = {t.device.type for t in _tensors(module)}
+    if devices and "neuron" not in devices:
+        return _without_device(module, devices, made)
+    reason = split.reason_against(module)
+    if reason is None:
+        return boxed(
+            split.compile_segments(module, lambda part: _Runner(part, made, options, kind))
+        )
+    if not options.fallback_execution:
+        raise NotImplementedError(_refusal(made, reason))
+    return _eagerly(module, made, reason)
+
+
+class _Runner:
+    """Calls a graph, or part of one; falls back to running it eagerly where that is allowed."""
+
+    def __init__(
+        self, module: fx.GraphModule, made: origin.Origin, options: Options, kind: str
+    ) -> None:
+        self.graph = CompiledGraph(Captured(module, kind, made.name), made)
+        self.run = host.crossing(self.graph.captured, self.graph.core)
+        self.may_fall_back = options.fallback_execution
+
+    def __call__(self, args: list[Any]) -> Any:
+        if not self.may_fall_back:
+            return self.run(args)
+        kept = list(args)
+        try:
+            return self.run(args)
+        except CannotLower as error:
+            self.run = _eagerly(self.graph.captured.module, self.graph.origin, error.reason)
+            return self.run(kept)
+
+
+class CompiledGraph:
+    def __init__(self, captured: Captured, made: origin.Origin) -> None:
+        self.captured = captured
+        self.origin = made
+        self.core = _C.Graph(captured.name, captured.device.index, self.miss)
+
+    def miss(self, call: Call) -> Launch:
+        """The program for inputs of a new key: from disk, else lowered and compiled now."""
+        key = self.captured.fingerprint + call.key + lowering_flags()
+        facts = metrics.GraphFacts(self.captured.name, self.captured.nodes, self.origin.reason)
+        found = cache.lookup(key, _KEY_NAME, call, facts)
+        if found is None:
+            found = self._make(key, call, facts)
+        found.name = self.captured.name
+        return found
+
+    def _make(self, key: bytes, call: Call, facts: metrics.GraphFacts) -> Launch:
+        start = time.perf_counter()
+        version = platforms.client().attributes.get("stablehlo_current_version", "")
+        try:
+            made = lower.plan(self.captured, call, version)
+        except (NotImplementedError, LoweringError) as error:
+            raise CannotLower(self.origin, str(error)) from error
+        facts.lowering_seconds = time.perf_counter() - start
+        program, portable = made.program, made.portable
+        assert isinstance(program, Launch) and portable is not None
+        check_memory(program, call.device)
+        program.executable = cache.compile(
+            portable, self.captured.name, call=call, graph=made.graph, facts=facts
+        )
+        cache.store(key, _KEY_NAME, program, portable)
+        return program
+
+
+class CannotLower(NotImplementedError):
+    """A graph has no program; `reason` names the op and the user's line."""
+
+    def __init__(self, made: origin.Origin, reason: str) -> None:
+        super().__init__(_refusal(made, reason))
+        self.reason = reason
+
+
+def boxed(run: Callable[..., Any]) -> Run:
+    """Marks a callable that takes its arguments as a list and empties it."""
+
+    def call(args: list[Any]) -> Any:
+        return run(args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _refusal(made: origin.Origin, reason: str) -> str:
+    return (
+        f"torch.compile(backend='neuron') has no program for {made.name}: {reason}\n"
+        "options={'fallback_execution': True} or TORCH_NEURONX_DISABLE_FALLBACK_EXECUTION=0 runs "
+        "such a graph eagerly."
+    )
+
+
+def _eagerly(module: fx.GraphModule, made: origin.Origin, reason: str) -> Run:
+    warnings.warn(f"{made.name} is not compiled but runs eagerly, op by op: {reason}", stacklevel=3)
+    return boxed(lambda args: module(*_taken(args)))
+
+
+def _taken(args: list[Any]) -> list[Any]:
+    taken = list(args)
+    args.clear()
+    return taken
+
+
+def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Origin) -> Run:
+    """A graph with no tensor on the device: what is left of a function after a graph break runs
+    where its tensors are; else the model was forgotten there."""
+    if not made.continues:
+        where = " and ".join(sorted(devices))
+        raise RuntimeError(
+            f"torch.compile(backend='neuron') compiles for the neuron device, but all tensors of "
+            f"{made.name} are on {where}: move the model and its inputs with .to('neuron')."
+        )
+    return boxed(lambda args: module(*_taken(args)))
+
+
+def _tensors(module: fx.GraphModule) -> Iterator[torch.Tensor]:
+    for node in module.graph.nodes:
+        val = node.meta.get("val")
+        for member in val if isinstance(val, (list, tuple)) else (val,):
+            if isinstance(member, torch.Tensor):
+                yield member

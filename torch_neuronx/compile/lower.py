@@ -1,0 +1,206 @@
+"""A captured graph's program for one key: inputs read, nodes lowered, results placed.
+
+The counterpart of `eager.plan`. What a graph returns is told apart by the storages of its fake
+tensors: a result may be an input as it is, a view of one, or a view of another result, and then
+costs nothing; everything else is a new tensor with the strides that PyTorch says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from torch_neuronx.compile import origin
+from torch_neuronx.compile.captured import Captured
+from torch_neuronx.eager.bases import Bases
+from torch_neuronx.eager.call import Call, TensorSpec
+from torch_neuronx.eager.placement import Placement
+from torch_neuronx.eager.plan import Plan, lowering_lock
+from torch_neuronx.eager.program import Launch
+from torch_neuronx.lowering import graph, hlo
+from torch_neuronx.lowering.layout import memory_order
+from torch_neuronx.lowering.module import Module
+from torch_neuronx.lowering.value import LoweringError, Value
+
+
+def plan(captured: Captured, call: Call, version: str = "") -> Plan:
+    """The program of `captured` for the inputs of `call`, for a plugin of StableHLO `version`.
+
+    Raises NotImplementedError or LoweringError, naming the op and the user's line, where a node has
+    no program.
+    """
+    with lowering_lock:
+        module = Module("graph")  # names are no part of a program
+        with module.build():
+            launch, outputs, donated = _Lowering(captured, call, module).lower()
+            module.finish(outputs, donated)
+        launch.inputs = module.inputs
+        launch.rng_increment = module.program.rng_used
+        return Plan(launch, module.serialize(version), captured.module.graph)
+
+
+@dataclass
+class _Source:
+    """A tensor that a storage's other views can be seen through: how its return is spelled."""
+
+    returned: tuple[Any, ...]  # ("arg", tensor index) or ("result", k)
+    meta: graph.Meta
+    offset: int
+
+
+class _Interpreter(graph.Interpreter):
+    """Adds the op and the user's line to what a rule raises."""
+
+    def call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().call(node, args, kwargs)
+        except (LoweringError, NotImplementedError) as error:
+            where = origin.line_of(node)
+            line = f"\n  {where}" if where else ""
+            raise type(error)(f"{node.target}: {error}{line}") from error
+
+
+class _Lowering:
+    def __init__(self, captured: Captured, call: Call, module: Module) -> None:
+        self.captured = captured
+        self.call = call
+        self.module = module
+        tensors, sizes = iter(call.args[1]), iter(call.args[2])
+        self.given = {n: next(tensors if t else sizes) for n, t in captured.inputs.items()}
+        self.symbols = captured.symbols(self.given)
+        self.bases = Bases(module, call)
+        self.placed = Placement(self.bases)
+        self.sources: dict[StorageWeakRef, _Source] = {}
+
+    def lower(self) -> tuple[Launch, list[Value], dict[tuple[Any, ...], int]]:
+        interpreter = _Interpreter(self.symbols)
+        captured = self.captured
+        values = interpreter.values(captured.module, self._arguments(), captured.epilogue)
+        self._add_inputs()
+        self._add_sources(values)
+        returns = [self._returned(node, values) for node in self.captured.outputs]
+        for target, new in self.captured.mutations.items():
+            spec = self.given[target]
+            if target not in self.captured.host_mutations:
+                self.bases.write(spec, hlo.convert(values[new], spec.dtype))
+            else:
+                returns.append(self._fresh(new, values))
+        donated = {**self._dying(), **self.placed.writes()}
+        checks = self.module.program.checks
+        self.placed.checks(checks)
+        launch = Launch(
+            executable=None,
+            inputs=[],
+            results=self.placed.results,
+            returns=returns,
+            checks=[(c.exception, c.message) for c in checks],
+            rng_increment=0,
+            name=self.captured.name,
+            donated=[index for _, index in donated],
+        )
+        return launch, self.placed.values, donated
+
+    def _arguments(self) -> list[Any]:
+        return [
+            self.bases.argument(self.given[node]) if is_tensor else self.given[node]
+            for node, is_tensor in self.captured.inputs.items()
+        ]
+
+    def _meta(self, node: fx.Node) -> tuple[graph.Meta, int]:
+        val = node.meta["val"]
+        meta = graph.meta_of(val, self.symbols)
+        return meta, graph.concrete(val.storage_offset(), self.symbols)
+
+    def _add_inputs(self) -> None:
+        """Inputs that keep their contents and lie as the graph was told can be seen through."""
+        for node, is_tensor in self.captured.inputs.items():
+            spec = self.given[node]
+            if not is_tensor or node in self.captured.mutations or not isinstance(spec, TensorSpec):
+                continue
+            meta, offset = self._meta(node)
+            as_told = meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides))
+            if as_told and not spec.conj and not spec.neg:
+                source = _Source(("arg", spec.index), meta, offset)
+                self.sources.setdefault(_storage(node), source)
+
+    def _add_sources(self, values: dict[fx.Node, Any]) -> None:
+        """Of results that share a storage, one that fills it is made; the others are its views."""
+        shared: dict[StorageWeakRef, list[fx.Node]] = {}
+        for node in self.captured.outputs:
+            if _is_device_tensor(node) and isinstance(values[node], Value):
+                shared.setdefault(_storage(node), []).append(node)
+        for storage, nodes in shared.items():
+            if storage in self.sources or storage in self.captured.mutated_storages:
+                continue
+            filling = next((n for n in nodes if self._fills(n, nodes)), None)
+            if filling is not None:
+                meta, offset = self._meta(filling)
+                self.sources[storage] = _Source(self._fresh(filling, values), meta, offset)
+
+    def _fills(self, node: fx.Node, nodes: list[fx.Node]) -> bool:
+        meta, offset = self._meta(node)
+        if offset or memory_order(meta.shape, meta.strides) is None:
+            return False
+        return all(_end(*self._meta(other)) <= meta.numel for other in nodes)
+
+    def _returned(self, node: Any, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
+        if node is None:
+            return ("none",)
+        if not isinstance(node, fx.Node):
+            return ("value", node)
+        value = values[node]
+        if not isinstance(value, Value):
+            return ("none",) if value is None else ("value", value)
+        source = self.sources.get(_storage(node)) if _is_device_tensor(node) else None
+        meta, offset = self._meta(node)
+        if source is None or source.meta.dtype != meta.dtype:
+            return self._fresh(node, values)
+        if (meta.shape, meta.strides, offset) == (
+            source.meta.shape,
+            source.meta.strides,
+            source.offset,
+        ):
+            return source.returned
+        return (*source.returned, (meta.shape, meta.strides, offset - source.offset))
+
+    def _fresh(self, node: fx.Node, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
+        return self.placed.new(values[node], self._meta(node)[0].strides)
+
+    def _dying(self) -> dict[tuple[Any, ...], int]:
+        """Saved tensors that the backward pass reads for the last time: a result of the same type
+        may take their memory, which the launch allows where nobody else holds them."""
+        free = {
+            (result[1], result[4]): k
+            for k, result in enumerate(self.placed.results)
+            if result[0] == "new"
+        }
+        donated = {}
+        for node in self.captured.saved:
+            spec = self.given[node]
+            if isinstance(spec, TensorSpec) and not spec.requires_offset:
+                base = self.call.bases[spec.base]
+                k = free.pop((base.dtype, base.shape), None) if base.initialized else None
+                if k is not None:
+                    donated["base", spec.base] = k
+        return donated
+
+
+def _is_device_tensor(node: Any) -> bool:
+    val = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return isinstance(val, torch.Tensor) and val.device.type == "neuron"
+
+
+def _storage(node: fx.Node) -> StorageWeakRef:
+    return StorageWeakRef(node.meta["val"].untyped_storage())
+
+
+def _end(meta: graph.Meta, offset: int) -> int:
+    """Elements from the start of the storage to the end of the view."""
+    if not math.prod(meta.shape):
+        return 0
+    return offset + 1 + sum((n - 1) * s for n, s in zip(meta.shape, meta.strides, strict=True))

@@ -1,0 +1,104 @@
+"""Graphs with ops that have no program: cut around the ops that may run eagerly.
+
+A custom op without a lowering, or an effect, runs eagerly between two compiled segments, in the
+graph's order. An ATen op without a road is a gap of ours and refused, by name and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx.passes.split_module import split_module
+
+from torch_neuronx.compile import origin
+from torch_neuronx.lowering import registry
+
+_OURS = ("aten", "prims", "_c10d_functional")
+
+
+def reason_against(module: fx.GraphModule) -> str | None:
+    """Why the graph cannot be compiled, even in segments; None if it can."""
+    for node in module.graph.nodes:
+        if is_without_program(node) and not runs_between(node):
+            where = origin.line_of(node)
+            reason = (
+                registry.host_reason(node.target) if isinstance(node.target, OpOverload) else ""
+            )
+            text = f"{node.target} has no lowering" + (f" ({reason})" if reason else "")
+            return text + (f"\n  {where}" if where else "")
+    return None
+
+
+def is_without_program(node: fx.Node) -> bool:
+    if node.op != "call_function":
+        return False
+    if isinstance(node.target, OpOverload):
+        return registry.rule(node.target) is None and not _is_bookkeeping(node)
+    if isinstance(node.target, HigherOrderOperator):
+        return registry.higher_order_rule(node.target) is None
+    return False
+
+
+def runs_between(node: fx.Node) -> bool:
+    """Whether an op without a program may run eagerly, between two segments."""
+    if isinstance(node.target, OpOverload):
+        return node.target.namespace not in _OURS
+    return str(node.target) in _EAGER_HIGHER_ORDER
+
+
+_EAGER_HIGHER_ORDER = frozenset(
+    {"auto_functionalized", "auto_functionalized_v2", "with_effects", "print"}
+)
+
+
+def _is_bookkeeping(node: Any) -> bool:
+    """Updates of inputs at the end, sizes, and copies of a graph's own constants."""
+    val = node.meta.get("val")
+    if isinstance(val, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return True
+    return node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"
+
+
+def compile_segments(
+    module: fx.GraphModule, compile: Callable[[fx.GraphModule], Callable[[list[Any]], Any]]
+) -> Callable[[list[Any]], Any]:
+    """The graph as one callable: `compile` of the whole, or of what lies between ops that run
+    eagerly."""
+    cuts = [n for n in module.graph.nodes if is_without_program(n)]
+    if not cuts:
+        return compile(module)
+    return _Segments(module, set(cuts), compile)
+
+
+class _Segments:
+    def __init__(self, module: fx.GraphModule, cuts: set[fx.Node], compile: Any) -> None:
+        number, part_of = 0, {}
+        for node in module.graph.nodes:
+            if node in cuts:
+                number += 1
+            part_of[node] = number
+            if node in cuts:
+                number += 1
+        self.module = split_module(module, module, part_of.__getitem__, keep_original_order=True)
+        for name, part in self.module.named_children():
+            assert isinstance(part, fx.GraphModule)
+            if not any(map(is_without_program, part.graph.nodes)):
+                setattr(self.module, name, _Segment(compile(part)))
+
+    def __call__(self, args: list[Any]) -> Any:
+        taken = list(args)
+        args.clear()
+        return self.module(*taken)
+
+
+class _Segment(torch.nn.Module):
+    def __init__(self, run: Callable[[list[Any]], Any]) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, *args: Any) -> Any:
+        return self.run(list(args))
