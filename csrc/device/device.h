@@ -2,12 +2,21 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/DispatchKeySet.h>
 
 #include <string>
 
 namespace neuron::device {
 
 inline constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
+
+// The dispatch keys of the device's tensors. The CPU's backend bit, which is below the device's and
+// so never dispatched on, makes them "dense" to TensorImpl::has_compatible_shallow_copy_type, whose
+// list of backends is closed. Without it `parameter.data = device_tensor` is refused, and
+// Module.to() makes new parameters: tied weights come apart and an optimizer keeps the old ones.
+inline constexpr c10::DispatchKeySet kTensorKeys{
+    c10::DispatchKey::PrivateUse1, c10::DispatchKey::CPU
+};
 
 // Devices that the environment asks for: NEURON_RT_VISIBLE_CORES ("0", "0-3",
 // "1,3"), else NEURON_RT_NUM_CORES, else one per local rank (LOCAL_WORLD_SIZE, set

@@ -1,5 +1,6 @@
 #include "csrc/dispatch/launch.h"
 
+#include "csrc/device/device.h"
 #include "csrc/device/generator.h"
 #include "csrc/device/runtime.h"
 #include "csrc/device/stream.h"
@@ -185,9 +186,7 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
     return tensor;
   }
   auto result = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(tensor.storage()),
-      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-      tensor.dtype()
+      c10::Storage(tensor.storage()), device::kTensorKeys, tensor.dtype()
   );
   auto* impl = result.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(view->sizes, view->strides, tensor.storage_offset() + view->offset);
@@ -264,9 +263,7 @@ at::Tensor wrap_buffer(
       c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true
   );
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(std::move(storage)),
-      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-      c10::scalarTypeToTypeMeta(dtype)
+      c10::Storage(std::move(storage)), device::kTensorKeys, c10::scalarTypeToTypeMeta(dtype)
   );
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return tensor;

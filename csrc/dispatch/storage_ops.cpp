@@ -1,4 +1,5 @@
 // Operators that make or rearrange storages and views: metadata only, no program.
+#include "csrc/device/device.h"
 #include "csrc/dispatch/copy.h"
 #include "csrc/dispatch/resize.h"
 
@@ -20,8 +21,6 @@ namespace {
 
 using c10::IntArrayRef;
 using c10::ScalarType;
-
-const c10::DispatchKeySet kDeviceKeys{c10::DispatchKey::PrivateUse1};
 
 c10::Allocator* allocator() {
   return c10::GetAllocator(c10::DeviceType::PrivateUse1);
@@ -47,7 +46,7 @@ at::Tensor empty_memory_format(
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
   return at::detail::empty_generic(
-      size, allocator(), kDeviceKeys, c10::dtype_or_default(dtype), memory_format
+      size, allocator(), ::neuron::device::kTensorKeys, c10::dtype_or_default(dtype), memory_format
   );
 }
 
@@ -62,7 +61,7 @@ at::Tensor empty_strided(
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
   return at::detail::empty_strided_generic(
-      size, stride, allocator(), kDeviceKeys, c10::dtype_or_default(dtype)
+      size, stride, allocator(), ::neuron::device::kTensorKeys, c10::dtype_or_default(dtype)
   );
 }
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
 
 from torch_neuronx.compile.options import Options, parse
+
+if TYPE_CHECKING:
+    from torch_neuronx.compile.origin import Origin
 
 
 def neuron(
@@ -32,11 +35,14 @@ def neuron(
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-    from torch_neuronx.compile import device_interface
+    from torch_neuronx.compile import device_interface, origin
     from torch_neuronx.eager import roads
 
     device_interface.register()
-    compiler = functools.partial(_compiler, parse(mode, options))
+    chosen = parse(mode, options)
+    compiler = functools.partial(
+        _compiler, chosen, origin.of_current_compile(module, chosen.model_name)
+    )
     # Which buffers a backward may reuse is seen at each call, so retain_graph=True stays possible.
     with torch._functorch.config.patch(donated_buffer=False):
         return aot_autograd(
@@ -49,10 +55,10 @@ def neuron(
         )(module, example_inputs)
 
 
-def _compiler(options: Options, kind: str) -> Callable[..., Any]:
+def _compiler(options: Options, made: Origin, kind: str) -> Callable[..., Any]:
     def compile(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         from torch_neuronx.compile.graph import compile_graph
 
-        return compile_graph(module, kind, options)
+        return compile_graph(module, kind, made, options)
 
     return compile

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -98,7 +99,7 @@ def _bind(bound: dict[Any, int], pairs: Any) -> None:
         if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             expression = size.node.expr
             if expression.is_Symbol:
-                bound[expression] = value
+                bound[expression] = sympy.sympify(value)
 
 
 def _members(val: Any) -> Iterator[torch.Tensor]:

@@ -30,9 +30,12 @@ Run = Callable[[list[Any]], Any]  # empties the list of arguments that it is giv
 _KEY_NAME = "neuron::graph"  # the names of graphs are no part of their keys
 
 
-def compile_graph(module: fx.GraphModule, kind: str, options: Options) -> Run:
-    """The callable for a graph of AOTAutograd's, whose programs are made on demand."""
-    made = origin.of_current_compile(kind, options.model_name)
+def compile_graph(module: fx.GraphModule, kind: str, made: origin.Origin, options: Options) -> Run:
+    """The callable for a graph of AOTAutograd's, whose programs are made on demand.
+
+    kind: "forward", "backward" or "inference".
+    """
+    made = made.part(kind)
     devices = {t.device.type for t in _tensors(module)}
     if devices and "neuron" not in devices:
         return _without_device(module, devices, made)

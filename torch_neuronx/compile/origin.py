@@ -7,7 +7,7 @@ only names.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import fx
 from torch._dynamo.symbolic_convert import InstructionTranslator
@@ -27,17 +27,19 @@ class Origin:
     continues: bool = False
     reason: str = ""
 
+    def part(self, kind: str) -> Origin:
+        """That of one of the graphs that AOTAutograd makes: forward, backward or inference."""
+        return self if kind == "inference" else replace(self, name=f"{self.name} {kind}")
 
-def of_current_compile(kind: str, model_name: str) -> Origin:
-    """kind: "forward", "backward" or "inference". The name has Dynamo's compile id where there is
-    one, as its logs do: "forward [0/1] backward"."""
+
+def of_current_compile(module: fx.GraphModule, model_name: str) -> Origin:
+    """Of the graph that Dynamo hands over. The name is that of the model, its class or the function,
+    with Dynamo's compile id, as in its logs: "GPT [0/1]"."""
     function = _function()
+    name = model_name or _module_class(module) or function.removeprefix(_RESUMED) or "graph"
     identifier = CompileContext.current_compile_id()
-    name = model_name or function.removeprefix(_RESUMED) or "graph"
     if identifier is not None:
         name += f" [{identifier}]"
-    if kind != "inference":
-        name += f" {kind}"
     reason = get_metrics_context()._metrics.get("recompile_reason")
     return Origin(name, function.startswith(_RESUMED), reason or "")
 
@@ -47,6 +49,16 @@ def _function() -> str:
         return InstructionTranslator.current_tx().output.root_tx.f_code.co_name
     except AttributeError:
         return ""
+
+
+def _module_class(module: fx.GraphModule) -> str:
+    """The class of the outermost module that all of the graph is in, "" if there is none."""
+    calls = [n for n in module.graph.nodes if n.op not in ("placeholder", "output", "get_attr")]
+    stacks = [list((n.meta.get("nn_module_stack") or {}).values()) for n in calls]
+    if not stacks or not all(stacks) or len({stack[0] for stack in stacks}) > 1:
+        return ""
+    kind = stacks[0][0][1]
+    return str(kind if isinstance(kind, str) else kind.__name__).rpartition(".")[2]
 
 
 def line_of(node: fx.Node) -> str:

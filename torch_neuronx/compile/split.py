@@ -6,6 +6,7 @@ graph's order. An ATen op without a road is a gap of ours and refused, by name a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -76,18 +77,12 @@ def compile_segments(
 
 class _Segments:
     def __init__(self, module: fx.GraphModule, cuts: set[fx.Node], compile: Any) -> None:
-        number, part_of = 0, {}
-        for node in module.graph.nodes:
-            if node in cuts:
-                number += 1
-            part_of[node] = number
-            if node in cuts:
-                number += 1
+        part_of = _parts(module, cuts)
         self.module = split_module(module, module, part_of.__getitem__, keep_original_order=True)
         for name, part in self.module.named_children():
             assert isinstance(part, fx.GraphModule)
             if not any(map(is_without_program, part.graph.nodes)):
-                setattr(self.module, name, _Segment(compile(part)))
+                setattr(self.module, name, _Segment(part, compile(part)))
 
     def __call__(self, args: list[Any]) -> Any:
         taken = list(args)
@@ -95,10 +90,28 @@ class _Segments:
         return self.module(*taken)
 
 
+def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
+    """The number of each node's segment: a cut has its own, with what takes its results apart."""
+    number, part_of = 0, {}
+    for node in module.graph.nodes:
+        if node.target is operator.getitem and node.args[0] in cuts:
+            part_of[node] = part_of[node.args[0]]
+            continue
+        number += node in cuts
+        part_of[node] = number
+        number += node in cuts
+    return part_of
+
+
 class _Segment(torch.nn.Module):
-    def __init__(self, run: Callable[[list[Any]], Any]) -> None:
+    """A part of the graph as the module that it was, with what it returns in the same structure."""
+
+    def __init__(self, part: fx.GraphModule, run: Callable[[list[Any]], Any]) -> None:
         super().__init__()
         self.run = run
+        (output,) = part.graph.find_nodes(op="output")
+        self.returns_one = isinstance(output.args[0], fx.Node)
 
     def forward(self, *args: Any) -> Any:
-        return self.run(list(args))
+        results = self.run(list(args))
+        return results[0] if self.returns_one else results

@@ -121,7 +121,15 @@ __all__ = [
 ]
 
 
+# What Inductor asks the module of a private backend for.
+_INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
+
+
 def __getattr__(name: str) -> Any:
     if name == "default_generators":  # made with the first use, as the devices are counted then
         return random.default_generators()
+    if name in _INDUCTOR:
+        from torch_neuronx.compile import inductor
+
+        return getattr(inductor, name)
     raise AttributeError(f"module 'torch.neuron' has no attribute {name!r}")

@@ -18,8 +18,8 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch_neuronx.lowering import context, registry, verify
 from torch_neuronx.lowering.value import LoweringError, Meta
 
-# The values of a graph's symbolic sizes, by their sympy symbols.
-Symbols = Mapping[Any, int]
+# The values of a graph's symbolic sizes: sympy's symbols to sympy's numbers.
+Symbols = Mapping[Any, Any]
 _SYMBOLIC = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
@@ -51,6 +51,7 @@ def apply_rule(op: OpOverload, out: Any, args: Sequence[Any], kwargs: dict[str, 
     if rule is None:
         raise LoweringError(f"{op} has no lowering rule")
     positional, keyword = _bind(rule, args, kwargs)
+    out = _wanted(rule, out, args)
     with context.location(str(op)), _named(op):
         got = rule.function(out, *positional, **keyword)
     verify.results(op, out, got)
@@ -154,6 +155,18 @@ def _attribute(module: fx.GraphModule, node: fx.Node) -> Any:
 
     held = operator.attrgetter(str(node.target))(module)
     return hlo.literal(held.detach().cpu()) if isinstance(held, torch.Tensor) else held
+
+
+def _wanted(rule: registry.Rule, out: Any, args: Sequence[Any]) -> Any:
+    """`out` without the results that the call's output mask leaves out: some of PyTorch's meta
+    kernels promise them all the same."""
+    declared = zip(rule.op._schema.arguments, args, strict=False)
+    for mask in (value for a, value in declared if a.name in _OUTPUT_MASKS):
+        return tuple(meta if wanted else None for meta, wanted in zip(out, mask, strict=True))
+    return out
+
+
+_OUTPUT_MASKS = ("output_mask", "grad_input_mask")
 
 
 def _bind(
