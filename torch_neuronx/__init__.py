@@ -15,6 +15,7 @@ _PUBLIC = {
     "cache_info": "torch_neuronx.runtime.cache",
     "clear_cache": "torch_neuronx.runtime.cache",
     "clear_op_tracking": "torch_neuronx.eager.fallback",
+    "compile_only": "torch_neuronx.compile.compile_only",
     "explain": "torch_neuronx.runtime.metrics",
     "get_executed_ops": "torch_neuronx.eager.fallback",
     "get_fallback_ops": "torch_neuronx.eager.fallback",
@@ -53,6 +54,8 @@ def _warn(error: Exception) -> None:
 def __getattr__(name: str):  # unannotated: mypy does not resolve Any in this import cycle
     if name in _PUBLIC:
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    elif name == "neuron_dynamo_backend":
+        value = importlib.import_module("torch_neuronx.neuron_dynamo_backend")
     elif name == "__version__":
         from importlib.metadata import version
 

@@ -18,11 +18,13 @@ def register() -> None:
     check_versions(torch.__version__, _built_version())
     torch.utils.rename_privateuse1_backend("neuron")
     from torch_neuronx import device
+    from torch_neuronx.compile import artifacts
 
     torch._register_device_module("neuron", device)
     for name in ("amp", "memory", "random"):  # so that `import torch.neuron.amp` finds ours
         sys.modules[f"torch.neuron.{name}"] = getattr(device, name)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    artifacts.register()
     atexit.register(_let_backward_end)
 
 

@@ -64,6 +64,10 @@ Arguments bind(const Program& program, Frame& frame) {
     switch (input.kind) {
       case Input::Base: {
         const auto& buffer = frame.bases[input.index].buffer;
+        TORCH_CHECK(
+            buffer->has_contents(),
+            "a tensor made under torch_neuronx.compile_only() has no contents to compute with"
+        );
         arguments.handles.push_back(buffer->handle());
         if (program.donated[i] && is_held(program, i, frame)) {
           arguments.kept.push_back(static_cast<int64_t>(i));
@@ -104,7 +108,7 @@ std::string format(const std::string& message, int64_t value) {
 // Waits for the program's checks; returns the index of the first that failed, or -1.
 int failed_check(const pjrt::Buffer& buffer, int64_t& value) {
   c10::SmallVector<int64_t, 8> flags(buffer.nbytes() / sizeof(int64_t));
-  buffer.to_host(flags.data());
+  device::read(buffer, flags.data());
   for (size_t i = 0; i + 1 < flags.size(); i += 2) {
     if (flags[i] != 0) {
       value = flags[i + 1];
@@ -148,6 +152,22 @@ Buffers execute(const Program& program, Frame& frame) {
   }
   device::track(frame.device, std::move(completion), program.name);
   return buffers;
+}
+
+// What a launch under compile_only leaves: the same keys for later calls, no memory.
+Buffers without_contents(const Program& program, int device) {
+  auto& client = device::Runtime::get().client();
+  Buffers buffers;
+  for (const auto& result : program.results) {
+    buffers.push_back(
+        c10::make_intrusive<pjrt::Buffer>(client, nullptr, result.dtype, result.physical, device)
+    );
+  }
+  return buffers;
+}
+
+bool has_contents(const Base& base) {
+  return base.buffer && base.buffer->has_contents();
 }
 
 // Whether the program took the base's old buffer, so that its slot must move on.
@@ -227,12 +247,7 @@ class Returned {
     if (!tensors_[index].defined()) {
       const Result& result = program_.results[index];
       tensors_[index] = wrap_buffer(
-          std::move(buffers_[index]),
-          result.dtype,
-          result.sizes,
-          result.strides,
-          result.nbytes,
-          frame_.device
+          std::move(buffers_[index]), result.dtype, result.sizes, result.strides, result.nbytes
       );
     }
     return tensors_[index];
@@ -251,14 +266,11 @@ at::Tensor wrap_buffer(
     c10::ScalarType dtype,
     c10::IntArrayRef sizes,
     c10::IntArrayRef strides,
-    size_t nbytes,
-    int device
+    size_t nbytes
 ) {
   static c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::PrivateUse1);
-  auto data = device::make_slot(nbytes, device);
-  if (buffer) {
-    static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
-  }
+  auto data = device::make_slot(nbytes, buffer->device());
+  static_cast<device::Slot*>(data.get_context())->set_buffer(std::move(buffer));
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, std::move(data), allocator, /*resizable=*/true
   );
@@ -277,7 +289,7 @@ void launch(const Program& program, Frame& frame) {
   const bool runs = C10_LIKELY(!compile_only.load(std::memory_order_relaxed));
   auto buffers = [&] {
     if (!runs) {
-      return Buffers(program.results.size());
+      return without_contents(program, frame.device);
     }
     try {
       return execute(program, frame);
@@ -291,7 +303,7 @@ void launch(const Program& program, Frame& frame) {
   }
   for (size_t i = 0; i < program.results.size(); ++i) {
     const Result& result = program.results[i];
-    if (runs && result.kind == Result::Write) {
+    if (result.kind == Result::Write && (runs || !has_contents(frame.bases[result.base]))) {
       frame.bases[result.base].slot->set_buffer(std::move(buffers[i]));
     }
   }

@@ -29,10 +29,15 @@ Buffer::Buffer(
       dims_(dims.begin(), dims.end()),
       device_(device),
       dtype_(dtype) {
-  client_.memory(device_).allocated(nbytes_);
+  if (has_contents()) {
+    client_.memory(device_).allocated(nbytes_);
+  }
 }
 
 Buffer::~Buffer() {
+  if (!has_contents()) {
+    return;
+  }
   NEURON_PJRT_ARGS(PJRT_Buffer_Destroy_Args, args);
   args.buffer = handle_;
   discard_error(client_.api(), client_.api()->PJRT_Buffer_Destroy(&args));
@@ -71,7 +76,7 @@ bool Buffer::is_row_major() const {
 }
 
 const void* Buffer::host_data() const {
-  if (!client_.host_memory()) {
+  if (!client_.host_memory() || !has_contents()) {
     return nullptr;
   }
   TORCH_CHECK(
@@ -107,7 +112,9 @@ void Buffer::copy_to_host(void* dst) const {
 
 // A direct copy beside the runtime's, which on a CPU costs a change of thread.
 void Buffer::to_host(void* dst) const {
-  if (nbytes_ == 0) {
+  if (!has_contents()) {
+    std::memset(dst, 0, nbytes_);
+  } else if (nbytes_ == 0) {
     ready().await(kReadBuffer);
   } else if (const void* data = host_data()) {
     std::memcpy(dst, data, nbytes_);
@@ -119,6 +126,9 @@ void Buffer::to_host(void* dst) const {
 BufferPtr Buffer::copy_to_device(int device) const {
   if (device == device_) {
     return BufferPtr::reclaim_copy(const_cast<Buffer*>(this));
+  }
+  if (!has_contents()) {
+    return c10::make_intrusive<Buffer>(client_, nullptr, dtype_, dims_, device);
   }
   client_.memory(device).reserve_check(nbytes_);
   NEURON_PJRT_ARGS(PJRT_Buffer_CopyToDevice_Args, args);

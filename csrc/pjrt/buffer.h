@@ -26,7 +26,8 @@ using Dims = c10::SmallVector<int64_t, 6>;
 class Buffer final : public c10::intrusive_ptr_target {
  public:
   // Takes ownership of `handle`. Counts its bytes with the client's memory
-  // accounting (csrc/pjrt/memory.h) until it is destroyed or donated.
+  // accounting (csrc/pjrt/memory.h) until it is destroyed or donated. A null handle makes a buffer
+  // without contents or memory: it reads as zeros and cannot be launched with.
   Buffer(
       Client& client, PJRT_Buffer* handle, c10::ScalarType dtype, c10::IntArrayRef dims, int device
   );
@@ -36,6 +37,9 @@ class Buffer final : public c10::intrusive_ptr_target {
 
   PJRT_Buffer* handle() const {
     return handle_;
+  }
+  bool has_contents() const {
+    return handle_ != nullptr;
   }
   c10::ScalarType dtype() const {
     return dtype_;

@@ -56,27 +56,14 @@ GetPjrtApi find_entry_point(const std::string& path) {
 
 void check_version(const std::string& path, const PJRT_Api* api) {
   const auto [major, minor] = plugin_version(api);
-  TORCH_CHECK(
-      major == PJRT_API_MAJOR,
-      "The PJRT plugin '",
-      path,
-      "' has version ",
-      major,
-      ".",
-      minor,
-      " of the PJRT API; install one of major version ",
-      PJRT_API_MAJOR
-  );
+  const auto found =
+      c10::str("The PJRT plugin '", path, "' has version ", major, ".", minor, " of the PJRT API");
+  TORCH_CHECK(major == PJRT_API_MAJOR, found, "; install one of major version ", PJRT_API_MAJOR);
   // PJRT_Compile ends the part of the table that all supported versions have.
   TORCH_CHECK(
       api->struct_size >= static_cast<size_t>(PJRT_STRUCT_SIZE(PJRT_Api, PJRT_Compile)),
-      "The PJRT plugin '",
-      path,
-      "' has version ",
-      major,
-      ".",
-      minor,
-      " of the PJRT API, which is too old; install a newer one"
+      found,
+      ", which is too old; install a newer one"
   );
 }
 

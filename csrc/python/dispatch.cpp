@@ -2,6 +2,7 @@
 // torch_neuronx.eager.program objects become programs.
 #include "csrc/python/convert.h"
 #include "csrc/python/module.h"
+#include "csrc/python/undisturbed.h"
 
 #include "csrc/device/runtime.h"
 #include "csrc/dispatch/handlers.h"
@@ -24,7 +25,7 @@ py::object eager(const char* name) {
 }
 
 void describe(OpInfo& info) {
-  py::gil_scoped_acquire gil;
+  const Undisturbed undisturbed;
   py::object description = eager("describe")(operator_object(info.op));
   auto runtime = description.attr("runtime").cast<std::vector<std::string>>();
   const auto& arguments = info.op.schema().arguments();
@@ -46,13 +47,13 @@ void describe(OpInfo& info) {
 
 std::shared_ptr<dispatch::Program> miss(const Frame& frame) {
   device::Runtime::get().check_fork();
-  py::gil_scoped_acquire gil;
+  const Undisturbed undisturbed;
   py::object call = call_object(frame);
   return to_program(eager("miss")(call));
 }
 
 bool fallback(const OpInfo& info, const std::string& reason) {
-  py::gil_scoped_acquire gil;
+  const Undisturbed undisturbed;
   py::module_ policy = py::module_::import("torch_neuronx.eager.fallback");
   return policy.attr("on_fallback")(info.name, reason).cast<bool>();
 }

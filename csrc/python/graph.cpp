@@ -1,9 +1,11 @@
 // torch_neuronx._C.Graph: a graph of torch.compile as a callable on Python's tensors and numbers.
 #include "csrc/dispatch/graph.h"
+#include "csrc/dispatch/launch.h"
 
 #include "csrc/device/runtime.h"
 #include "csrc/python/convert.h"
 #include "csrc/python/module.h"
+#include "csrc/python/undisturbed.h"
 
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
@@ -24,7 +26,7 @@ dispatch::Graph::Miss miss_handler(py::object function) {
   });
   return [held](const dispatch::Frame& frame) {
     device::Runtime::get().check_fork();
-    py::gil_scoped_acquire gil;
+    const Undisturbed undisturbed;
     return to_program((*held)(call_object(frame)));
   };
 }
@@ -87,6 +89,7 @@ py::list call(Graph& graph, py::list& args) {
 }  // namespace
 
 void init_graph(py::module_& m) {
+  m.def("set_compile_only", &dispatch::set_compile_only, py::arg("value"));
   py::class_<Graph>(m, "Graph", "A graph of torch.compile; one program per key of its inputs.")
       .def(
           py::init([](const std::string& name, int device, py::object miss) {

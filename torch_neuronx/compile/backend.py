@@ -41,7 +41,7 @@ def neuron(
     device_interface.register()
     chosen = parse(mode, options)
     compiler = functools.partial(
-        _compiler, chosen, origin.of_current_compile(module, chosen.model_name)
+        _compiler, chosen, origin.of_current_compile(module, example_inputs, chosen.model_name)
     )
     # Which buffers a backward may reuse is seen at each call, so retain_graph=True stays possible.
     with torch._functorch.config.patch(donated_buffer=False):

@@ -17,6 +17,7 @@ import torch
 from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from torch_neuronx.compile import rng_state
 from torch_neuronx.lowering import graph
 
 aten = torch.ops.aten
@@ -29,6 +30,7 @@ class Captured:
         self.module = module
         self.kind = kind
         self.name = name
+        rng_state.annotate(module)
         nodes: list[Any] = list(module.graph.nodes)
         placeholders = [n for n in nodes if n.op == "placeholder"]
         # Each input, and whether it is a tensor (else a size).

@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from torch_neuronx import _C
-from torch_neuronx.compile import host, lower, origin, split
+from torch_neuronx.compile import artifacts, host, lower, origin, split
 from torch_neuronx.compile.captured import Captured
 from torch_neuronx.compile.options import Options
 from torch_neuronx.eager import check_memory
@@ -84,6 +84,7 @@ class CompiledGraph:
         if found is None:
             found = self._make(key, call, facts)
         found.name = self.captured.name
+        artifacts.record(cache.entries(key, _KEY_NAME))
         return found
 
     def _make(self, key: bytes, call: Call, facts: metrics.GraphFacts) -> Launch:
@@ -142,14 +143,18 @@ def _taken(args: list[Any]) -> list[Any]:
 
 
 def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Origin) -> Run:
-    """A graph with no tensor on the device: what is left of a function after a graph break runs
-    where its tensors are; else the model was forgotten there."""
-    if not made.continues:
-        where = " and ".join(sorted(devices))
+    """A graph with no tensor on the device: a model that was forgotten there, or a part of a larger
+    program, which runs where its tensors are."""
+    where = " and ".join(sorted(devices))
+    if made.has_parameters:
         raise RuntimeError(
-            f"torch.compile(backend='neuron') compiles for the neuron device, but all tensors of "
-            f"{made.name} are on {where}: move the model and its inputs with .to('neuron')."
+            f"torch.compile(backend='neuron') compiles for the neuron device, but {made.name} and "
+            f"its inputs are on {where}: move them with .to('neuron')."
         )
+    warnings.warn(
+        f"{made.name} has no tensor on the neuron device, only on {where}: it runs there.",
+        stacklevel=2,
+    )
     return boxed(lambda args: module(*_taken(args)))
 
 

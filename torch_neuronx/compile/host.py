@@ -1,13 +1,18 @@
 """Tensors of a graph that are on the CPU: sent to the program, fetched from it.
 
-A 0-d tensor (an optimizer's step) goes as a number. Results that the graph has on the CPU, and new
-values of inputs there, come back after the launch, which then waits for the program.
+A 0-d tensor (an optimizer's step) goes as a number. Results that the graph has on the CPU, numbers
+that depend on data, and new values of inputs on the CPU come back after the launch, which then
+waits for the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_neuronx.compile.captured import Captured, on_cpu
 
@@ -20,7 +25,8 @@ def crossing(captured: Captured, core: Run) -> Run:
     sent = [inputs.index(node) for node in captured.host_inputs]
     updated = [inputs.index(node) for node in captured.host_mutations]
     fetched = [i for i, node in enumerate(captured.outputs) if on_cpu(node)]
-    if not (sent or updated or fetched):
+    numbers = [i for i, node in enumerate(captured.outputs) if _is_computed_number(node)]
+    if not (sent or updated or fetched or numbers):
         return core
     count = len(captured.outputs)
     device = captured.device
@@ -34,6 +40,17 @@ def crossing(captured: Captured, core: Run) -> Run:
             target.copy_(new)
         for i in fetched:
             results[i] = results[i].cpu()
+        for i in numbers:
+            results[i] = results[i].item()
         return results[:count]
 
     return run
+
+
+def _is_computed_number(node: Any) -> bool:
+    """Whether an output is a number that only the program knows."""
+    if not isinstance(node, fx.Node) or node.op == "placeholder":
+        return False
+    return bool(free_unbacked_symbols(node.meta.get("val"))) and not isinstance(
+        node.meta["val"], torch.Tensor
+    )

@@ -1,4 +1,4 @@
-"""What Inductor, which has no code for the device, finds when it is given neuron tensors: a refusal.
+"""What Inductor, which has no code for the device, finds when given neuron tensors: a refusal.
 
 Inductor asks a private backend's device module for these classes (`init_backend_registration`) and
 uses them only for graphs of that device. torch.neuron hands them out by name.

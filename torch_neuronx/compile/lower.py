@@ -156,6 +156,8 @@ class _Lowering:
         value = values[node]
         if not isinstance(value, Value):
             return ("none",) if value is None else ("value", value)
+        if not isinstance(node.meta["val"], torch.Tensor):
+            return self.placed.new(value, ())  # a number, which `host` reads
         source = self.sources.get(_storage(node)) if _is_device_tensor(node) else None
         meta, offset = self._meta(node)
         if source is None or source.meta.dtype != meta.dtype:

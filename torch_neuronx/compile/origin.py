@@ -7,24 +7,26 @@ only names.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import torch
 from torch import fx
 from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._dynamo.utils import get_metrics_context
 from torch._guards import CompileContext
 
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in .*\n(?P<code>.*)')
-_RESUMED = "torch_dynamo_resume_in_"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """`continues`: the rest of a function after a graph break. `reason`: why Dynamo compiled it
-    again, "" the first time."""
+    """`has_parameters`: it computes with a model's. `reason`: why Dynamo compiled it again, "" the
+    first time."""
 
     name: str
-    continues: bool = False
+    has_parameters: bool = False
     reason: str = ""
 
     def part(self, kind: str) -> Origin:
@@ -32,23 +34,26 @@ class Origin:
         return self if kind == "inference" else replace(self, name=f"{self.name} {kind}")
 
 
-def of_current_compile(module: fx.GraphModule, model_name: str) -> Origin:
-    """Of the graph that Dynamo hands over. The name is that of the model, its class or the function,
+def of_current_compile(
+    module: fx.GraphModule, example_inputs: Sequence[Any], model_name: str
+) -> Origin:
+    """Of the graph that Dynamo hands over. The name is the model's, its class's or the function's,
     with Dynamo's compile id, as in its logs: "GPT [0/1]"."""
-    function = _function()
-    name = model_name or _module_class(module) or function.removeprefix(_RESUMED) or "graph"
+    name = model_name or _module_class(module) or _function() or "graph"
     identifier = CompileContext.current_compile_id()
     if identifier is not None:
         name += f" [{identifier}]"
     reason = get_metrics_context()._metrics.get("recompile_reason")
-    return Origin(name, function.startswith(_RESUMED), reason or "")
+    has_parameters = any(isinstance(x, torch.nn.Parameter) for x in example_inputs)
+    return Origin(name, has_parameters, reason or "")
 
 
 def _function() -> str:
     try:
-        return InstructionTranslator.current_tx().output.root_tx.f_code.co_name
+        name = InstructionTranslator.current_tx().output.root_tx.f_code.co_name
     except AttributeError:
         return ""
+    return str(name).removeprefix("torch_dynamo_resume_in_")  # the rest after a graph break
 
 
 def _module_class(module: fx.GraphModule) -> str:

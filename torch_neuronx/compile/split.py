@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.split_module import split_module
 
 from torch_neuronx.compile import origin
@@ -24,14 +25,20 @@ _OURS = ("aten", "prims", "_c10d_functional")
 def reason_against(module: fx.GraphModule) -> str | None:
     """Why the graph cannot be compiled, even in segments; None if it can."""
     for node in module.graph.nodes:
-        if is_without_program(node) and not runs_between(node):
+        reason = _refusal_of(node)
+        if reason is not None:
             where = origin.line_of(node)
-            reason = (
-                registry.host_reason(node.target) if isinstance(node.target, OpOverload) else ""
-            )
-            text = f"{node.target} has no lowering" + (f" ({reason})" if reason else "")
-            return text + (f"\n  {where}" if where else "")
+            return f"{node.target} {reason}" + (f"\n  {where}" if where else "")
     return None
+
+
+def _refusal_of(node: Any) -> str | None:
+    if node.op == "call_function" and free_unbacked_symbols(node.meta.get("val")):
+        return "gives a size or number that depends on the data"
+    if not is_without_program(node) or runs_between(node):
+        return None
+    reason = registry.host_reason(node.target) if isinstance(node.target, OpOverload) else ""
+    return "has no lowering" + (f" ({reason})" if reason else "")
 
 
 def is_without_program(node: fx.Node) -> bool:

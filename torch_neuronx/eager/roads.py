@@ -79,12 +79,26 @@ def functional_target(op: OpOverload) -> OpOverload | None:
 
 @functools.cache
 def decompositions() -> dict[OpOverload, Callable[..., Any]]:
-    """PyTorch's own decompositions, of the ops that have no rule."""
+    """PyTorch's own decompositions, of the ops that have no rule.
+
+    An in-place op whose functional form has one is left whole too: functionalization makes it that.
+    """
     from torch._decomp import core_aten_decompositions, decomposition_table
 
     ruled = registry.rules()
-    table = {**decomposition_table, **core_aten_decompositions()}
-    return {op: fn for op, fn in table.items() if op not in ruled}
+    table = {**_prims(), **decomposition_table, **core_aten_decompositions()}
+    return {op: fn for op, fn in table.items() if ruled.keys().isdisjoint((op, _whole(op)))}
+
+
+def _whole(op: Any) -> OpOverload | None:
+    return functional_target(op) if isinstance(op, OpOverload) else None
+
+
+def _prims() -> dict[OpOverload, Callable[..., Any]]:
+    """Reference implementations are written in prims, each of which says its ATen form."""
+    names = (name for name in torch._prims.__all__ if hasattr(torch.ops.prims, name))
+    packets = [getattr(torch.ops.prims, name) for name in names]
+    return {p.default: p.impl_aten for p in packets if hasattr(p, "impl_aten")}
 
 
 def has_composite_kernel(op: OpOverload) -> bool:

@@ -26,6 +26,11 @@ def copied(out, x, **_):
     return hlo.convert(x, out.dtype)
 
 
+@rule_for(torch.ops.prims.convert_element_type.default)
+def converted(out, x, dtype):
+    return hlo.convert(x, out.dtype)
+
+
 @rule_for(aten.copy.default)
 def copy(out, x, source, non_blocking=False):
     return operands(out, source, dtype=out.dtype)[0]

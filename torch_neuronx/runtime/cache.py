@@ -10,6 +10,7 @@ Called by torch_neuronx.eager on a miss of the C++ table.
 """
 
 import atexit
+import contextlib
 import functools
 import threading
 import time
@@ -29,6 +30,7 @@ from torch_neuronx.runtime import (
     metrics,
     platforms,
 )
+from torch_neuronx.runtime.progress import progress
 from torch_neuronx.runtime.writer import Writer
 
 _CALLS = "calls"  # kind of the entries: call key -> program
@@ -117,6 +119,28 @@ def compile(
     return executable
 
 
+def entries(call_key: bytes, op_name: str) -> dict[tuple[str, str], bytes]:
+    """What the disk has of a call, by kind and key: its program, and the executable of that."""
+    if config.NEFF_DISABLE_CACHE.value():
+        return {}
+    flush()
+    found = {}
+    key = identity.call_key(call_key, op_name, _plugin())
+    with contextlib.suppress(files.Damaged, OSError, ValueError):
+        packed = _folder().packed(_CALLS, key)
+        executable = descriptor.executable_key(files.unpack(_CALLS, key, packed, "program"))
+        found[_CALLS, key] = packed
+        if executable is not None:
+            found[_EXECUTABLES, executable] = _folder().packed(_EXECUTABLES, executable)
+    return found
+
+
+def put(kind: str, key: str, packed: bytes) -> None:
+    """Keeps an entry that `entries` gave, in this process or another."""
+    if not config.NEFF_DISABLE_CACHE.value():
+        _folder().put(kind, key, packed)
+
+
 def _device(call: Any) -> int:
     return 0 if call is None else call.device
 
@@ -173,7 +197,8 @@ class _Loaded:
 
     def compile(self, key: str, portable: bytes, name: str) -> Any:
         try:
-            executable = platforms.client().compile(portable, self._options())
+            with progress(name):
+                executable = platforms.client().compile(portable, self._options())
         except RuntimeError as error:
             raise type(error)(f"Compiling {name} for neuron failed: {error}") from error
         self.tier, self.size = "compiled", executable.code_bytes

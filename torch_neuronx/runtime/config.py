@@ -127,6 +127,14 @@ LAUNCH_BLOCKING = Variable(
     "0",
     "1: every launch waits for its program, so that a failure surfaces at the call that made it.",
 )
+FILL_UNINITIALIZED_MEMORY = Variable(
+    "TORCH_NEURONX_FILL_UNINITIALIZED_MEMORY",
+    FLAG,
+    False,
+    "0",
+    "1: torch.empty and resize_ fill what they make, as under torch.use_deterministic_algorithms: "
+    "NaN, the largest value of an integer type, True. 0: it reads as zeros.",
+)
 FALLBACK_ENABLED = Variable(
     "NEURON_FALLBACK_ENABLED",
     FLAG,
@@ -205,6 +213,7 @@ VARIABLES: tuple[Variable[Any], ...] = (
     VISIBLE_CORES,
     NUM_CORES,
     LAUNCH_BLOCKING,
+    FILL_UNINITIALIZED_MEMORY,
     FALLBACK_ENABLED,
     FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS,
     DISABLE_FALLBACK_EXECUTION,

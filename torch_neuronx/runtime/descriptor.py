@@ -46,6 +46,12 @@ def decode(text: bytes, load: Callable[[str], Any]) -> Any | None:
     return getattr(programs, tree["program"])(**fields)
 
 
+def executable_key(text: bytes) -> str | None:
+    """The key of the executable that an encoded program names."""
+    key = json.loads(text)["executable"]
+    return None if key is None else str(key)
+
+
 def _to_tree(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value

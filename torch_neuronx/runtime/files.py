@@ -87,11 +87,18 @@ class Folder:
                 os.utime(path)
         return unpack(kind, key, data, section)
 
+    def packed(self, kind: str, key: str) -> bytes:
+        """The whole entry, as `put` takes it. Raises OSError."""
+        return self.path(kind, key).read_bytes()
+
     def write(self, kind: str, key: str, sections: dict[str, bytes]) -> int:
         """Writes the entry, replacing any of its name; returns its size. Raises OSError."""
+        return self.put(kind, key, pack(kind, key, sections))
+
+    def put(self, kind: str, key: str, data: bytes) -> int:
+        """Writes an entry that is packed already; readers check it as any other."""
         path = self.path(kind, key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = pack(kind, key, sections)
         partial = path.with_name(f".{uuid.uuid4().hex}.partial")
         try:
             with partial.open("xb") as file:

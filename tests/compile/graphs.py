@@ -1,0 +1,20 @@
+"""What the tests ask about compiled graphs."""
+
+import torch
+from torch._dynamo.utils import counters
+
+import torch_neuronx
+
+
+def compiled(function=None, **options):
+    return torch.compile(function, backend="neuron", **options)
+
+
+def graph_rows(since=0):
+    """explain()'s rows of graphs, after the first `since` rows of all."""
+    return [row for row in torch_neuronx.explain().rows[since:] if row.nodes]
+
+
+def traces():
+    """How many graphs Dynamo has captured since the last reset of its counters."""
+    return counters["stats"]["unique_graphs"]

@@ -1,0 +1,32 @@
+"""Our part of torch.compiler.save_cache_artifacts and load_cache_artifacts.
+
+Each program of a graph is handed to PyTorch's collection as the two entries that the disk cache
+has of it: the call's and the executable's. Loading writes them into the cache folder, where the
+next process finds them. Registered with torch when the device is, so that a fresh process can load.
+"""
+
+from __future__ import annotations
+
+from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
+
+
+class NeuronArtifact(CacheArtifact):
+    @staticmethod
+    def type() -> str:
+        return "neuron"
+
+    def populate_cache(self) -> None:
+        from torch_neuronx.runtime import cache
+
+        kind, _, key = self.key.partition("/")
+        cache.put(kind, key, self.content)
+
+
+def register() -> None:
+    CacheArtifactFactory.register(NeuronArtifact)
+
+
+def record(entries: dict[tuple[str, str], bytes]) -> None:
+    """Adds packed cache entries, by kind and key, to what save_cache_artifacts will return."""
+    for (kind, key), packed in entries.items():
+        CacheArtifactManager.record_artifact(NeuronArtifact.type(), f"{kind}/{key}", packed)
