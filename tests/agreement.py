@@ -1,13 +1,37 @@
 """Runs one function on the CPU and on the device and compares everything that PyTorch promises.
 
-`agree` hands over tensors, `agree_by_device` the device for programs that make their own.
+`agree` hands over tensors, `agree_by_device` the device for programs that make their own. Under
+`compiling()`, which tests/reported and the option --compiled use, the device's run is compiled.
 """
 
+import contextlib
 import time
 
 import pytest
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
+
+
+_compiles = False
+
+
+@contextlib.contextmanager
+def compiling(compiles=True):
+    """Within it, what runs on the device runs under torch.compile(backend="neuron")."""
+    global _compiles
+    outer, _compiles = _compiles, compiles
+    try:
+        yield
+    finally:
+        _compiles = outer
+
+
+def ours(fn):
+    """`fn` as it runs on the device."""
+    if not _compiles:
+        return fn
+    torch._dynamo.reset()  # one function's many tests would reach the limit of recompilations
+    return torch.compile(fn, backend="neuron", dynamic=False)
 
 
 def on_device(value):
@@ -49,10 +73,10 @@ def same(got, want, *, strides=True, values=True, **tolerance):
 
 def agree(fn, *args, **tolerance):
     """`fn(*args)` is the same on both, and so are the tensors in `args` afterwards."""
-    theirs, ours = tree_map(copied, args), tree_map(on_device, args)
+    theirs, given = tree_map(copied, args), tree_map(on_device, args)
     want = fn(*theirs)
-    same(fn(*ours), want, **tolerance)
-    for g, w in zip(tree_flatten(ours)[0], tree_flatten(theirs)[0], strict=True):
+    same(ours(fn)(*given), want, **tolerance)
+    for g, w in zip(tree_flatten(given)[0], tree_flatten(theirs)[0], strict=True):
         if isinstance(w, torch.Tensor):
             torch.testing.assert_close(g.cpu(), w, equal_nan=True, **tolerance)
 
@@ -61,11 +85,11 @@ def refused(fn, *args):
     """`fn(*args)` raises on the device what it raises on the CPU, and changes no tensor."""
     with pytest.raises(Exception) as want:  # noqa: PT011 - whatever it is, it is the standard
         fn(*tree_map(copied, args))
-    ours = tree_map(on_device, args)
+    given = tree_map(on_device, args)
     with pytest.raises(type(want.value)) as got:
-        fn(*ours)
+        fn(*given)
     assert str(got.value).splitlines()[0] == str(want.value).splitlines()[0]
-    for g, w in zip(tree_flatten(ours)[0], tree_flatten(args)[0], strict=True):
+    for g, w in zip(tree_flatten(given)[0], tree_flatten(args)[0], strict=True):
         if isinstance(w, torch.Tensor):
             torch.testing.assert_close(g.cpu(), w, equal_nan=True)
 
@@ -75,7 +99,7 @@ def agree_by_device(program, *, strides=True, **tolerance):
     torch.manual_seed(0)
     want = program("cpu")
     torch.manual_seed(0)
-    got = program("neuron")
+    got = ours(program)("neuron")
     same(got, want, strides=strides, **tolerance)
     return got
 

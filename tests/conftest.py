@@ -20,6 +20,22 @@ hypothesis.settings.register_profile("project", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("project")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--compiled",
+        action="store_true",
+        help="run what tests compare with the CPU under torch.compile(backend='neuron')",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _compiled(request):
+    import agreement
+
+    with agreement.compiling(request.config.getoption("--compiled")):
+        yield
+
+
 @pytest.fixture(scope="session")
 def device():
     """The device under test; skips nothing: a backend that is not usable fails the run."""

@@ -36,7 +36,6 @@ def neuron(
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     from torch_neuronx.compile import device_interface, origin
-    from torch_neuronx.eager import roads
 
     device_interface.register()
     chosen = parse(mode, options)
@@ -49,10 +48,23 @@ def neuron(
             fw_compiler=compiler("forward"),
             bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"),
-            decompositions=roads.decompositions(),
+            decompositions=_decompositions(),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )(module, example_inputs)
+
+
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """Those of eager, of custom ops of PyTorch's, and of Inductor's fma, which Dynamo itself writes
+    for addcmul_ and its like; the op exists once it did."""
+    from torch_neuronx.eager import roads
+    from torch_neuronx.lowering import composed
+
+    table = {**roads.decompositions(), **composed.varlen()}
+    if hasattr(torch.ops.prims, "fma"):
+        fma = torch.ops.prims.fma.default
+        table[fma] = fma.impl_aten
+    return table
 
 
 def _compiler(options: Options, made: Origin, kind: str) -> Callable[..., Any]:

@@ -146,7 +146,7 @@ def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Orig
     """A graph with no tensor on the device: a model that was forgotten there, or a part of a larger
     program, which runs where its tensors are."""
     where = " and ".join(sorted(devices))
-    if made.has_parameters:
+    if made.is_model:
         raise RuntimeError(
             f"torch.compile(backend='neuron') compiles for the neuron device, but {made.name} and "
             f"its inputs are on {where}: move them with .to('neuron')."

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from torch_neuronx.compile import origin
@@ -132,7 +133,7 @@ class _Lowering:
         """Of results that share a storage, one that fills it is made; the others are its views."""
         shared: dict[StorageWeakRef, list[fx.Node]] = {}
         for node in self.captured.outputs:
-            if _is_device_tensor(node) and isinstance(values[node], Value):
+            if _is_placed(node) and isinstance(values[node], Value):
                 shared.setdefault(_storage(node), []).append(node)
         for storage, nodes in shared.items():
             if storage in self.sources or storage in self.captured.mutated_storages:
@@ -158,10 +159,10 @@ class _Lowering:
             return ("none",) if value is None else ("value", value)
         if not isinstance(node.meta["val"], torch.Tensor):
             return self.placed.new(value, ())  # a number, which `host` reads
-        source = self.sources.get(_storage(node)) if _is_device_tensor(node) else None
-        meta, offset = self._meta(node)
-        if source is None or source.meta.dtype != meta.dtype:
+        source = self.sources.get(_storage(node)) if _is_placed(node) else None
+        if source is None or source.meta.dtype != node.meta["val"].dtype:
             return self._fresh(node, values)
+        meta, offset = self._meta(node)
         if (meta.shape, meta.strides, offset) == (
             source.meta.shape,
             source.meta.strides,
@@ -171,7 +172,8 @@ class _Lowering:
         return (*source.returned, (meta.shape, meta.strides, offset - source.offset))
 
     def _fresh(self, node: fx.Node, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
-        return self.placed.new(values[node], self._meta(node)[0].strides)
+        meta = graph.meta_of(node.meta["val"], self.symbols)
+        return self.placed.new(values[node], meta.strides)
 
     def _dying(self) -> dict[tuple[Any, ...], int]:
         """Saved tensors that the backward pass reads for the last time: a result of the same type
@@ -192,9 +194,12 @@ class _Lowering:
         return donated
 
 
-def _is_device_tensor(node: Any) -> bool:
+def _is_placed(node: Any) -> bool:
+    """Whether it is a tensor of the device whose place in its storage does not depend on data."""
     val = node.meta.get("val") if isinstance(node, fx.Node) else None
-    return isinstance(val, torch.Tensor) and val.device.type == "neuron"
+    if not isinstance(val, torch.Tensor) or val.device.type != "neuron":
+        return False
+    return not free_unbacked_symbols(val.storage_offset())
 
 
 def _storage(node: fx.Node) -> StorageWeakRef:

@@ -19,14 +19,16 @@ from torch._guards import CompileContext
 
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in .*\n(?P<code>.*)')
 
+_RESUMED = "torch_dynamo_resume_in_"  # how Dynamo names the rest after a graph break
+
 
 @dataclass(frozen=True)
 class Origin:
-    """`has_parameters`: it computes with a model's. `reason`: why Dynamo compiled it again, "" the
-    first time."""
+    """`is_model`: it begins what was compiled and has parameters. `reason`: why Dynamo compiled it
+    again, "" the first time."""
 
     name: str
-    has_parameters: bool = False
+    is_model: bool = False
     reason: str = ""
 
     def part(self, kind: str) -> Origin:
@@ -39,21 +41,22 @@ def of_current_compile(
 ) -> Origin:
     """Of the graph that Dynamo hands over. The name is the model's, its class's or the function's,
     with Dynamo's compile id, as in its logs: "GPT [0/1]"."""
-    name = model_name or _module_class(module) or _function() or "graph"
+    function = _function()
+    name = model_name or _module_class(module) or function.removeprefix(_RESUMED) or "graph"
     identifier = CompileContext.current_compile_id()
     if identifier is not None:
         name += f" [{identifier}]"
     reason = get_metrics_context()._metrics.get("recompile_reason")
     has_parameters = any(isinstance(x, torch.nn.Parameter) for x in example_inputs)
-    return Origin(name, has_parameters, reason or "")
+    is_model = has_parameters and not function.startswith(_RESUMED)
+    return Origin(name, is_model, reason or "")
 
 
 def _function() -> str:
     try:
-        name = InstructionTranslator.current_tx().output.root_tx.f_code.co_name
+        return str(InstructionTranslator.current_tx().output.root_tx.f_code.co_name)
     except AttributeError:
         return ""
-    return str(name).removeprefix("torch_dynamo_resume_in_")  # the rest after a graph break
 
 
 def _module_class(module: fx.GraphModule) -> str:

@@ -15,8 +15,10 @@ from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.split_module import split_module
+from torch.utils._pytree import tree_leaves
 
 from torch_neuronx.compile import origin
+from torch_neuronx.compile.captured import on_cpu
 from torch_neuronx.lowering import registry
 
 _OURS = ("aten", "prims", "_c10d_functional")
@@ -33,18 +35,25 @@ def reason_against(module: fx.GraphModule) -> str | None:
 
 
 def _refusal_of(node: Any) -> str | None:
-    if node.op == "call_function" and free_unbacked_symbols(node.meta.get("val")):
-        return "gives a size or number that depends on the data"
+    if node.op == "call_function" and _has_unknown_size(node.meta.get("val")):
+        return "gives a size that depends on the data"
     if not is_without_program(node) or runs_between(node):
         return None
     reason = registry.host_reason(node.target) if isinstance(node.target, OpOverload) else ""
     return "has no lowering" + (f" ({reason})" if reason else "")
 
 
+def _has_unknown_size(val: Any) -> bool:
+    sizes = [tuple(v.shape) for v in tree_leaves(val) if isinstance(v, torch.Tensor)]
+    return bool(free_unbacked_symbols(sizes))
+
+
 def is_without_program(node: fx.Node) -> bool:
     if node.op != "call_function":
         return False
     if isinstance(node.target, OpOverload):
+        if _draws_on_the_host(node):
+            return True
         return registry.rule(node.target) is None and not _is_bookkeeping(node)
     if isinstance(node.target, HigherOrderOperator):
         return registry.higher_order_rule(node.target) is None
@@ -54,8 +63,13 @@ def is_without_program(node: fx.Node) -> bool:
 def runs_between(node: fx.Node) -> bool:
     """Whether an op without a program may run eagerly, between two segments."""
     if isinstance(node.target, OpOverload):
-        return node.target.namespace not in _OURS
+        return node.target.namespace not in _OURS or _draws_on_the_host(node)
     return str(node.target) in _EAGER_HIGHER_ORDER
+
+
+def _draws_on_the_host(node: Any) -> bool:
+    """Random numbers of the CPU come from its own generator."""
+    return torch.Tag.nondeterministic_seeded in node.target.tags and on_cpu(node)
 
 
 _EAGER_HIGHER_ORDER = frozenset(
