@@ -16,6 +16,7 @@ _PUBLIC = {
     "clear_cache": "torch_neuronx.runtime.cache",
     "clear_op_tracking": "torch_neuronx.eager.fallback",
     "compile_only": "torch_neuronx.compile.compile_only",
+    "enable_flex_attention": "torch_neuronx.flex_attention",
     "explain": "torch_neuronx.runtime.metrics",
     "get_executed_ops": "torch_neuronx.eager.fallback",
     "get_fallback_ops": "torch_neuronx.eager.fallback",

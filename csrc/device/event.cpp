@@ -8,6 +8,7 @@ namespace neuron::device {
 
 void Event::record(c10::Stream stream) {
   mark_ = completion_of(stream);
+  stream_ = stream;
 }
 
 void Event::block(c10::Stream stream) const {
@@ -21,6 +22,7 @@ bool Event::query() const {
 void Event::synchronize() const {
   if (!mark_) return;
   mark_->wait();
+  report_failure(*stream_);
   const std::string error = mark_->error();
   TORCH_CHECK(error.empty(), error);
 }

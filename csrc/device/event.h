@@ -7,6 +7,7 @@
 #include <c10/core/Stream.h>
 
 #include <memory>
+#include <optional>
 
 namespace neuron::device {
 
@@ -17,7 +18,8 @@ class Event {
   // Makes `stream` wait for the mark.
   void block(c10::Stream stream) const;
   bool query() const;
-  // Blocks until the mark is reached, then throws the first error of the work before it.
+  // Blocks until the mark is reached, then throws the first error that the stream has not
+  // reported, else the first of the work before the mark.
   void synchronize() const;
   // Milliseconds from when this mark was reached to when `end` was, both measured
   // where the work ran. Both must have been reached.
@@ -25,6 +27,7 @@ class Event {
 
  private:
   std::shared_ptr<Completion> mark_;  // null before the first record
+  std::optional<c10::Stream> stream_;
 };
 
 }  // namespace neuron::device

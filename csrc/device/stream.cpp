@@ -21,17 +21,35 @@ namespace {
 constexpr int kPoolSize = 32;
 constexpr size_t kMaxDevices = std::numeric_limits<c10::DeviceIndex>::max() + size_t{1};
 
+Origin no_origin() {
+  return nullptr;
+}
+
+std::atomic<Origin (*)()> origin_of_caller{&no_origin};
+
+Origin caller() {
+  return origin_of_caller.load(std::memory_order_relaxed)();
+}
+
+bool succeeded(const pjrt::Event& event) {
+  try {
+    event.await();
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 // What one stream has in flight.
 class StreamState {
  public:
   void add(pjrt::Event event, const std::string& name) {
-    if (event.is_ready()) {
-      settle(event, name);
-      return;
-    }
+    // One that failed takes its turn: what it was launched upon failed before it.
+    if (event.is_ready() && succeeded(event)) return;
+    Launch launch{std::move(event), name, caller()};
     std::lock_guard<std::mutex> lock(mutex_);
     prune();
-    in_flight_.push_back({std::move(event), name});
+    in_flight_.push_back(std::move(launch));
   }
 
   bool idle() {
@@ -58,6 +76,10 @@ class StreamState {
 
   void synchronize() {
     completion()->wait();
+    report_failure();
+  }
+
+  void report_failure() {
     if (std::exception_ptr error = take_error()) std::rethrow_exception(error);
   }
 
@@ -65,49 +87,38 @@ class StreamState {
   struct Launch {
     pjrt::Event event;
     std::string name;
+    Origin origin;
   };
 
   // Drops what has finished, as far as the oldest launch that has not.
   void prune() {
     while (!in_flight_.empty() && in_flight_.front().event.is_ready()) {
-      settle(in_flight_.front().event, in_flight_.front().name);
+      settle(in_flight_.front());
       in_flight_.pop_front();
     }
     std::erase_if(awaited_, [](const auto& other) { return other->done(); });
   }
 
   // Keeps the error of a finished launch for the next synchronize.
-  void settle(const pjrt::Event& event, const std::string& name) {
+  void settle(const Launch& launch) {
     try {
-      await(event, name);
-    } catch (...) {
-      std::lock_guard<std::mutex> lock(error_mutex_);
+      launch.event.await();
+    } catch (c10::Error& error) {
+      const std::string where = launch.origin ? ", launched " + *launch.origin : "";
+      error.add_context("when running " + launch.name + " on neuron" + where);
       if (!error_) error_ = std::current_exception();
     }
   }
 
-  static void await(const pjrt::Event& event, const std::string& name) {
-    try {
-      event.await();
-    } catch (c10::Error& error) {
-      error.add_context("when running " + name + " on neuron");
-      throw;
-    }
-  }
-
   std::exception_ptr take_error() {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      prune();
-    }
-    std::lock_guard<std::mutex> lock(error_mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
+    prune();
     return std::exchange(error_, nullptr);
   }
 
   std::mutex mutex_;
   std::deque<Launch> in_flight_;
   std::vector<std::shared_ptr<Completion>> awaited_;
-  std::mutex error_mutex_;
   std::exception_ptr error_;
 };
 
@@ -154,6 +165,10 @@ void track(int device, pjrt::Event launch, const std::string& name) {
   all_streams()[device].states[current_ids[device]].add(std::move(launch), name);
 }
 
+void set_origin(Origin (*origin)()) {
+  origin_of_caller = origin;
+}
+
 void set_launch_blocking(bool blocking) {
   launch_blocking = blocking;
 }
@@ -182,12 +197,25 @@ bool query_stream(c10::Stream stream) {
   return state_of(stream).idle();
 }
 
+void report_failure(c10::Stream stream) {
+  state_of(stream).report_failure();
+}
+
 void synchronize_stream(c10::Stream stream) {
   state_of(stream).synchronize();
 }
 
 void synchronize_device(int device) {
   for (StreamState& state : streams_of(device).states) state.synchronize();
+}
+
+void read(const pjrt::Buffer& buffer, void* dst) {
+  try {
+    buffer.to_host(dst);
+  } catch (const c10::Error&) {
+    synchronize_device(buffer.device());
+    throw;
+  }
 }
 
 std::shared_ptr<Completion> completion_of(c10::Stream stream) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "csrc/device/completion.h"
+#include "csrc/pjrt/buffer.h"
 #include "csrc/pjrt/event.h"
 
 #include <c10/core/Stream.h>
@@ -16,10 +17,17 @@
 
 namespace neuron::device {
 
+// What launched a program, in words that end a sentence: "at train.py:12", "by a
+// backward pass". Null when nothing is known.
+using Origin = std::shared_ptr<const std::string>;
+
 // Notes a launch on the calling thread's current stream of `device`. Hot path: a
 // launch that has already finished is dropped at once.
-// `name` says in its error what was launched.
+// `name` and the origin say in its error what was launched.
 void track(int device, pjrt::Event launch, const std::string& name);
+// Installs what tells the calling thread's origin. Asked of launches that are still
+// running after their call, and of failures.
+void set_origin(Origin (*origin)());
 // NEURON_LAUNCH_BLOCKING: makes track wait for the launch and throw its error.
 void set_launch_blocking(bool blocking);
 
@@ -32,10 +40,14 @@ c10::Stream new_stream(int device);
 
 // Whether everything launched on the stream so far has finished.
 bool query_stream(c10::Stream stream);
-// Block until it has, then throw the first error of a program launched there that
-// was not reported yet. Call without the GIL.
+// Throws the first error of a program launched there that was not reported yet.
+void report_failure(c10::Stream stream);
+// Block until everything has finished, then report a failure. Call without the GIL.
 void synchronize_stream(c10::Stream stream);
 void synchronize_device(int device);
+// Copies a buffer's bytes to `dst`. The error of a failed program is the streams',
+// which says what was launched, unless it was reported before.
+void read(const pjrt::Buffer& buffer, void* dst);
 
 // The completion of everything launched on the stream so far.
 std::shared_ptr<Completion> completion_of(c10::Stream stream);

@@ -2,6 +2,7 @@
 
 #include "csrc/device/runtime.h"
 #include "csrc/device/slot.h"
+#include "csrc/device/stream.h"
 #include "csrc/dispatch/kernel.h"
 #include "csrc/dispatch/layout.h"
 #include "csrc/pjrt/client.h"
@@ -127,7 +128,7 @@ at::Tensor materialized(const at::Tensor& src) {
 void read_to(const at::Tensor& src, void* data) {
   auto buffer = slot_of(src)->buffer();
   if (buffer) {
-    buffer->to_host(data);
+    device::read(*buffer, data);
   } else {
     std::memset(data, 0, src.nbytes());
   }

@@ -2,6 +2,7 @@
 #include "csrc/device/device.h"
 #include "csrc/dispatch/copy.h"
 #include "csrc/dispatch/resize.h"
+#include "csrc/dispatch/uninitialized.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
@@ -45,9 +46,9 @@ at::Tensor empty_memory_format(
 ) {
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_generic(
+  return uninitialized(at::detail::empty_generic(
       size, allocator(), ::neuron::device::kTensorKeys, c10::dtype_or_default(dtype), memory_format
-  );
+  ));
 }
 
 at::Tensor empty_strided(
@@ -60,9 +61,9 @@ at::Tensor empty_strided(
 ) {
   check_options(layout, pin_memory);
   const c10::OptionalDeviceGuard guard(device);
-  return at::detail::empty_strided_generic(
+  return uninitialized(at::detail::empty_strided_generic(
       size, stride, allocator(), ::neuron::device::kTensorKeys, c10::dtype_or_default(dtype)
-  );
+  ));
 }
 
 void grow_storage(const at::TensorBase& tensor, size_t bytes) {
@@ -88,6 +89,7 @@ const at::Tensor& resize_(
 ) {
   at::detail::check_size_nonnegative(size);
   auto* impl = self.unsafeGetTensorImpl();
+  const size_t old_nbytes = self.storage().nbytes();
   if (self.sizes() != size) {
     // The storage first: out of memory leaves the tensor as it was.
     if (c10::multiply_integers(size) != 0) {
@@ -107,6 +109,7 @@ const at::Tensor& resize_(
     impl->empty_tensor_restride(*memory_format);
     fit_storage(self);
   }
+  fill_growth(self, old_nbytes);
   return self;
 }
 

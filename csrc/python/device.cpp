@@ -5,6 +5,7 @@
 #include "csrc/device/slot.h"
 #include "csrc/device/stream.h"
 #include "csrc/dispatch/table.h"
+#include "csrc/dispatch/uninitialized.h"
 #include "csrc/python/module.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -29,6 +30,9 @@ device::PlatformConfig resolve_platform() {
   try {
     const py::module_ settings = py::module_::import("torch_neuronx.runtime.config");
     device::set_launch_blocking(settings.attr("LAUNCH_BLOCKING").attr("value")().cast<bool>());
+    dispatch::set_fill_uninitialized(
+        settings.attr("FILL_UNINITIALIZED_MEMORY").attr("value")().cast<bool>()
+    );
     dispatch::set_program_limit(settings.attr("MODEL_CACHE_SIZE").attr("value")().cast<size_t>());
     const py::object platform =
         py::module_::import("torch_neuronx.runtime.platforms").attr("resolve")();

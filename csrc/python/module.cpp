@@ -7,4 +7,5 @@ PYBIND11_MODULE(_C, m) {
   neuron::python::init_device(m);
   neuron::python::init_dispatch(m);
   neuron::python::init_graph(m);
+  neuron::python::init_origin();
 }

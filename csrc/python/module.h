@@ -9,5 +9,6 @@ void init_pjrt(pybind11::module_& m);
 void init_device(pybind11::module_& m);
 void init_dispatch(pybind11::module_& m);
 void init_graph(pybind11::module_& m);
+void init_origin();  // nothing for Python: see device::set_origin
 
 }  // namespace neuron::python

@@ -1,8 +1,10 @@
 """Views, their writes and gradients, and the ops that join, repeat and rearrange."""
 
+import contextlib
+
 import pytest
 import torch
-from agreement import agree, refused
+from agreement import agree, compiling, refused
 
 aten = torch.ops.aten
 
@@ -50,7 +52,11 @@ def test_view_reads_and_writes(name):
             part.zero_()
 
     agree(read, numbers(4, 5, 6))
-    if name != "expand":
+    if name == "expand":
+        return
+    # PyTorch's functionalization refuses a write to windows that overlap, and takes it for one to
+    # all of the tensor when there is a gap between windows: every backend of torch.compile has that.
+    with compiling(False) if name.startswith("unfold") else contextlib.nullcontext():
         agree(write, numbers(4, 5, 6))
 
 

@@ -8,11 +8,13 @@ costs nothing; everything else is a new tensor with the strides that PyTorch say
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -23,6 +25,7 @@ from torch_neuronx.eager.call import Call, TensorSpec
 from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.plan import Plan, lowering_lock
 from torch_neuronx.eager.program import Launch
+from torch_neuronx.eager.roads import is_view
 from torch_neuronx.lowering import graph, hlo
 from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.module import Module
@@ -43,6 +46,9 @@ def plan(captured: Captured, call: Call, version: str = "") -> Plan:
         launch.inputs = module.inputs
         launch.rng_increment = module.program.rng_used
         return Plan(launch, module.serialize(version), captured.module.graph)
+
+
+_Storage = tuple[fx.Node, StorageWeakRef]
 
 
 @dataclass
@@ -76,7 +82,7 @@ class _Lowering:
         self.symbols = captured.symbols(self.given)
         self.bases = Bases(module, call)
         self.placed = Placement(self.bases)
-        self.sources: dict[StorageWeakRef, _Source] = {}
+        self.sources: dict[_Storage, _Source] = {}
 
     def lower(self) -> tuple[Launch, list[Value], dict[tuple[Any, ...], int]]:
         interpreter = _Interpreter(self.symbols)
@@ -131,12 +137,12 @@ class _Lowering:
 
     def _add_sources(self, values: dict[fx.Node, Any]) -> None:
         """Of results that share a storage, one that fills it is made; the others are its views."""
-        shared: dict[StorageWeakRef, list[fx.Node]] = {}
+        shared: dict[_Storage, list[fx.Node]] = {}
         for node in self.captured.outputs:
             if _is_placed(node) and isinstance(values[node], Value):
                 shared.setdefault(_storage(node), []).append(node)
         for storage, nodes in shared.items():
-            if storage in self.sources or storage in self.captured.mutated_storages:
+            if storage in self.sources or storage[1] in self.captured.mutated_storages:
                 continue
             filling = next((n for n in nodes if self._fills(n, nodes)), None)
             if filling is not None:
@@ -202,8 +208,18 @@ def _is_placed(node: Any) -> bool:
     return not free_unbacked_symbols(val.storage_offset())
 
 
-def _storage(node: fx.Node) -> StorageWeakRef:
-    return StorageWeakRef(node.meta["val"].untyped_storage())
+def _storage(node: fx.Node) -> _Storage:
+    """What the nodes that share a storage have in common. Metadata alone does not tell: the results
+    of two calls of one inner graph may be the same fake tensors."""
+    return _viewed(node), StorageWeakRef(node.meta["val"].untyped_storage())
+
+
+def _viewed(node: Any) -> fx.Node:
+    """The node of which it is a view, itself if it is none."""
+    source = node.args[0] if node.target is operator.getitem else node
+    if isinstance(source.target, OpOverload) and is_view(source.target):
+        return _viewed(source.args[0])
+    return node
 
 
 def _end(meta: graph.Meta, offset: int) -> int:

@@ -79,7 +79,7 @@ def check_memory(program: Any, device: int) -> None:
     new = (r for r in program.results if r[0] == "new")
     nbytes = sum(math.prod(shape) * dtype.itemsize for _, dtype, _, _, shape in new)
     try:
-        torch.empty(nbytes, dtype=torch.uint8, device=f"neuron:{device}")
+        torch.UntypedStorage(nbytes, device=f"neuron:{device}")
     except torch.OutOfMemoryError as error:
         message = f"{error} (when running {program.name} on neuron)"
         raise torch.OutOfMemoryError(message) from None

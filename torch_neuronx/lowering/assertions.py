@@ -29,6 +29,11 @@ def _assert_in_order(out, x, message, token):
     return token
 
 
+@lowers(aten._assert_scalar.default)
+def _assert_number(out, x, message):
+    _require(hlo.number(x, torch.bool), message)
+
+
 def _require(x: Value, message: str) -> None:
     if x.numel != 1:
         raise RuntimeError("the truth of several values is ambiguous")

@@ -151,8 +151,10 @@ def _moved(running, value, momentum):
     """The running statistic after one step of size `momentum` towards `value`."""
     if running is None:
         return None
-    step = number(momentum, value)
-    moved = step * value + (1.0 - step) * hlo.convert(running, value.dtype)
+    step, rest = (
+        number(share, value) for share in (momentum, 1.0 - hlo.number(momentum, torch.float64))
+    )
+    moved = step * value + rest * hlo.convert(running, value.dtype)
     return hlo.convert(moved, running.dtype)
 
 

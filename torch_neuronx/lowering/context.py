@@ -36,11 +36,16 @@ class Check:
 
 @dataclass
 class Program:
-    """What accumulates beside the ops themselves while one program is built."""
+    """What accumulates beside the ops themselves while one program, or a part of it, is built.
+
+    `rng_start` is the (seed, offset) that its random bits start from, the program's input if None;
+    `rng_used` is how far the offset has moved since.
+    """
 
     module: Any
     checks: list[Check] = field(default_factory=list)
     rng_used: int = 0
+    rng_start: Value | None = None
 
 
 def current() -> Program:
@@ -60,6 +65,22 @@ def building(program: Program) -> Iterator[Program]:
             yield program
         finally:
             _active.program = outer
+
+
+@contextlib.contextmanager
+def part(rng_start: Value | None = None) -> Iterator[Program]:
+    """Keeps what is checked and drawn inside apart from the program around it, which goes on from
+    there as it sees fit. Bits are drawn from `rng_start` on, else from where they are drawn now.
+    """
+    outer = current()
+    inner = Program(outer.module, rng_used=outer.rng_used, rng_start=outer.rng_start)
+    if rng_start is not None:
+        inner = Program(outer.module, rng_start=rng_start)
+    _active.program = inner
+    try:
+        yield inner
+    finally:
+        _active.program = outer
 
 
 @contextlib.contextmanager
@@ -83,7 +104,7 @@ def check(
 
     `message` may have one `{}`, which `value` (0-d int64) fills. `leaves_target` promises that a
     failed check makes the new value of what the op writes equal to the old one; without it the
-    program may not write into the old one's memory. Not allowed inside a region.
+    program may not write into the old one's memory. Inside a region only where `regions` made it.
     """
     from torch_neuronx.lowering.hlo import full
 

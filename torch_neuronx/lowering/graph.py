@@ -14,9 +14,11 @@ from typing import Any
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
+from torch.utils._pytree import tree_leaves
 
-from torch_neuronx.lowering import context, registry, verify
-from torch_neuronx.lowering.value import LoweringError, Meta
+from torch_neuronx.lowering import context, numbers, registry, verify
+from torch_neuronx.lowering.storages import Storages, is_strided
+from torch_neuronx.lowering.value import LoweringError, Meta, Value
 
 # The values of a graph's symbolic sizes: sympy's symbols to sympy's numbers.
 Symbols = Mapping[Any, Any]
@@ -43,6 +45,18 @@ def concrete(size: Any, symbols: Symbols | None = None) -> Any:
     if value.free_symbols:
         raise NotImplementedError(f"the size {value} depends on the data")
     return plain(value)
+
+
+def bind(symbols: dict[Any, Any], val: Any, given: Any) -> None:
+    """Adds the symbols in `val`, a tensor's or a number's metadata. `given` tells their values: the
+    tensor's sizes, or the number."""
+    if isinstance(val, torch.Tensor):
+        for size, n in zip(val.shape, given, strict=False):
+            bind(symbols, size, n)
+    elif type(val) in _SYMBOLIC and val.node.expr.is_Symbol:
+        from sympy import sympify
+
+        symbols[val.node.expr] = sympify(given)
 
 
 def apply_rule(op: OpOverload, out: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -86,8 +100,18 @@ class Interpreter:
     def run(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
         """What the graph returns for `inputs`, one per placeholder: Values and numbers."""
         (output,) = module.graph.find_nodes(op="output")
-        values = self.values(module, inputs)
+        values = type(self)(self._symbols(module, inputs)).values(module, inputs)
         return fx.map_arg(output.args[0], values.__getitem__)
+
+    def _symbols(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Symbols:
+        """Those of an inner graph, which may have its own for what it is given."""
+        symbols = dict(self.symbols)
+        for node, given in zip(module.graph.find_nodes(op="placeholder"), inputs, strict=True):
+            if not isinstance(given, Value):
+                bind(symbols, node.meta.get("val"), given)
+            elif not given.is_number:
+                bind(symbols, node.meta.get("val"), given.shape)
+        return symbols
 
     def values(
         self, module: fx.GraphModule, inputs: Sequence[Any], skipped: Container[fx.Node] = ()
@@ -95,6 +119,8 @@ class Interpreter:
         """The Value or number of every node but those `skipped`."""
         env: dict[fx.Node, Any] = {}
         remaining = iter(inputs)
+        storages = Storages(self._meta, lambda n: concrete(n, self.symbols))
+        uses_storages = any(map(is_strided, module.graph.nodes))
         for node in module.graph.nodes:
             if node in skipped or node.op == "output":
                 continue
@@ -104,16 +130,26 @@ class Interpreter:
                 env[node] = _attribute(module, node)
             elif node.op == "call_function":
                 args, kwargs = fx.map_arg((node.args, node.kwargs), env.__getitem__)
-                env[node] = self.call(node, args, kwargs)
+                if is_strided(node):
+                    env[node] = storages.apply(node, args, kwargs)
+                else:
+                    env[node] = self.call(node, args, kwargs)
             else:
                 raise LoweringError(f"a graph to lower cannot have a {node.op} node: {node}")
+            if uses_storages:
+                storages.add(node, env[node])
         return env
+
+    def _meta(self, tensor: torch.Tensor) -> Meta:
+        meta = meta_of(tensor, self.symbols)
+        assert isinstance(meta, Meta)
+        return meta
 
     def call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
         """The results of one call."""
         target, val = node.target, node.meta.get("val")
         if type(val) in _SYMBOLIC:
-            return concrete(val, self.symbols)
+            return self._number(node, val, args)
         out = meta_of(val, self.symbols)
         if isinstance(target, OpOverload):
             return apply_rule(target, out, args, kwargs)
@@ -122,6 +158,19 @@ class Interpreter:
         if getattr(target, "__module__", None) not in _PLAIN_MODULES:
             raise LoweringError(f"a graph to lower cannot call {target}")
         return target(*args, **kwargs)  # type: ignore[operator]
+
+    def _number(self, node: fx.Node, val: Any, args: Any) -> Any:
+        """A number computed from sizes, or when the program runs from one that it computes."""
+        try:
+            return concrete(val, self.symbols)
+        except NotImplementedError:
+            if not any(isinstance(a, Value) for a in tree_leaves(args)):
+                raise
+        if node.target is operator.getitem:
+            return operator.getitem(*args)
+        if node.target is torch.ops.aten._local_scalar_dense.default:
+            return numbers.item(*args)
+        return numbers.compute(node.target, type(val), args)
 
     def _higher_order(self, target: HigherOrderOperator, out: Any, args: Any, kwargs: Any) -> Any:
         rule = registry.higher_order_rule(target)

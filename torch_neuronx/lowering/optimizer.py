@@ -31,6 +31,11 @@ def _scalar(x: Any) -> Value:
     return hlo.number(x, torch.float64)
 
 
+def _rest(share: Any, like: Value) -> Value:
+    """1 - share, rounded once to the dtype of `like`: near 1 a rounded share leaves few digits."""
+    return number(1.0 - _scalar(share), like)
+
+
 def _unscaled(grad: Value, grad_scale: Value | None) -> Value:
     return grad if grad_scale is None else grad / number(_scalar(grad_scale), grad)
 
@@ -80,8 +85,7 @@ def _adam(decoupled: bool):
             grad = _decayed(grad, param, weight_decay)
         first, second = _corrections(step, beta1, beta2)
         average = _towards(average, grad, beta1)
-        beta2 = number(beta2, square)
-        square = square * beta2 + (1.0 - beta2) * grad * grad
+        square = square * number(beta2, square) + _rest(beta2, square) * grad * grad
         largest = [hlo.max(_wide(t), square) for t in tensors[4:]]
         size = hlo.sqrt((largest or [square])[0]) / number(second, square) + eps
         param = param - lr / number(first, param) * average / size
@@ -119,7 +123,7 @@ def _adam(decoupled: bool):
 
 def _towards(average: Value, grad: Value, beta: Any) -> Value:
     """beta * average + (1 - beta) * grad as a lerp from the nearer end (ATen native/Lerp.h)."""
-    weight = number(1.0 - _scalar(beta), average)
+    weight = _rest(beta, average)
     step = grad - average
     return hlo.select(weight < 0.5, average + weight * step, grad - step * (1.0 - weight))
 
@@ -156,7 +160,7 @@ def sgd(
         unscaled = _unscaled(grad, grad_scale)
         grad = _decayed(-unscaled if maximize else unscaled, param, weight_decay)
         if buffer:
-            factor, share = number(momentum, grad), 1.0 - number(dampening, grad)
+            factor, share = number(momentum, grad), _rest(dampening, grad)
             buffer = [grad if is_first_step else buffer[0] * factor + share * grad]
             grad = grad + factor * buffer[0] if nesterov else buffer[0]
         new = [param - number(_scalar(lr), param) * grad, unscaled, *buffer]

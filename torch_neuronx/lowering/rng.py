@@ -26,13 +26,23 @@ def random_bits(shape: tuple[int, ...], width: int = 32) -> Value:
 
 def draw_state(shape: tuple[int, ...], width: int = 32) -> Value:
     """The (seed, offset), uint64[2], that bits of this shape are drawn from; moves the offset."""
+    now = state()
+    context.current().rng_used += _counters(math.prod(shape), width)
+    return now
+
+
+def state() -> Value:
+    """The (seed, offset), uint64[2], that the next bits will be drawn from."""
     program = context.current()
-    state = program.module.rng_state()
-    if program.rng_used:
-        moved = hlo.pad(hlo.full((1,), program.rng_used, torch.uint64), 0, [1], [0])
-        state = hlo.add(state, moved)
-    program.rng_used += _counters(math.prod(shape), width)
-    return state
+    start = program.rng_start
+    return moved(program.module.rng_state() if start is None else start, program.rng_used)
+
+
+def moved(state: Value, by: int) -> Value:
+    """`state` with its offset `by` further."""
+    if not by:
+        return state
+    return hlo.add(state, hlo.pad(hlo.full((1,), by, torch.uint64), 0, [1], [0]))
 
 
 def bits_at(state: Value, shape: tuple[int, ...], width: int = 32) -> Value:

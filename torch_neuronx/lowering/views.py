@@ -10,6 +10,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import (
+    checked,
     flatten,
     strided_index,
     take,
@@ -93,8 +94,19 @@ def _t(out, x):
 @lowers(aten.select.int, aten.select_copy.int)
 def _select(out, x, dim, index):
     dim = wrap_dim(dim, x.ndim)
+    if isinstance(index, Value):
+        return _selected(out, x, dim, index)
     index %= x.shape[dim]
     return hlo.reshape(hlo.slice_dim(x, dim, index, index + 1), out.shape)
+
+
+def _selected(out, x, dim, index):
+    """At a number that only the program knows."""
+    message = (
+        f"select(): index {{}} out of range for tensor of size {list(x.shape)} at dimension {dim}"
+    )
+    place = checked(index, x.shape[dim], "IndexError", message, negative=True)
+    return take(x, dim, place)
 
 
 @lowers(aten.slice.Tensor, aten.slice_copy.Tensor)

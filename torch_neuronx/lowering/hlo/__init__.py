@@ -38,7 +38,15 @@ from torch_neuronx.lowering.hlo.contraction import (
     fft,
     triangular_solve,
 )
-from torch_neuronx.lowering.hlo.control import call, case, if_, while_
+from torch_neuronx.lowering.hlo.control import (
+    Block,
+    call,
+    case,
+    if_,
+    if_blocks,
+    while_,
+    while_block,
+)
 from torch_neuronx.lowering.hlo.create import constant, full, iota, literal, number
 from torch_neuronx.lowering.hlo.reduce import (
     reduce,

@@ -1,8 +1,11 @@
-"""Regions and control flow. Run-time checks and random bits must stay outside regions."""
+"""Regions and control flow. Run-time checks and random bits must stay outside the regions made
+here; `lowering.regions` makes those that may have them, of `Block`s.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -66,6 +69,62 @@ def case(
     )
     for region, branch in zip(op.regions, branches, strict=True):
         _same("case", kinds, fill_region(region, [], branch))
+    return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
+
+
+class Block:
+    """The code of a region, made before the op that it will belong to.
+
+    So the op's results, and what the block is given, may be settled when the code is known. Until
+    `close` it is kept in a function at this place of the program, where nothing can be left over.
+    """
+
+    def __init__(self) -> None:
+        ir, func = mlir().ir, mlir().func
+        self._keeper = func.FuncOp("unfinished", ir.FunctionType.get([], []))
+        self._block = self._keeper.add_entry_block()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Ops made inside are the block's."""
+        with mlir().ir.InsertionPoint(self._block):
+            yield
+
+    def argument(self, kind: Kind) -> Value:
+        """One more value, of this (shape, dtype), that the block is given."""
+        shape, dtype = kind
+        location = mlir().ir.Location.unknown()
+        return Value(self._block.add_argument(tensor_type(shape, dtype), location), shape, dtype)
+
+    def close(self, region: Any, results: Sequence[Value]) -> None:
+        """Moves the block into `region`, where it returns `results`."""
+        with self.open():
+            mlir().stablehlo.return_([r.ir for r in results])
+        self._block.append_to(region)
+        self._keeper.erase()
+
+
+def if_blocks(
+    pred: Value, blocks: Sequence[Block], results: Sequence[Sequence[Value]]
+) -> list[Value]:
+    """`if_` of two blocks (true, false) and what they return."""
+    kinds: list[Kind] = [(r.shape, r.dtype) for r in results[0]]
+    op = mlir().stablehlo.IfOp([tensor_type(*k) for k in kinds], pred.ir)
+    for region, block, returned in zip(op.regions, blocks, results, strict=True):
+        _same("if_blocks", kinds, returned)
+        block.close(region, returned)
+    return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
+
+
+def while_block(
+    inits: Sequence[Value], cond: Callable[..., Value], body: Block, results: Sequence[Value]
+) -> list[Value]:
+    """`while_` of a block, whose arguments are as many as `inits`, and what it returns."""
+    kinds: list[Kind] = [(v.shape, v.dtype) for v in inits]
+    _same("while_block", kinds, results)
+    op = mlir().stablehlo.WhileOp([tensor_type(*k) for k in kinds], [v.ir for v in inits])
+    fill_region(op.regions[0], kinds, cond)
+    body.close(op.regions[1], results)
     return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
 
 

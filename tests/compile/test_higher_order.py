@@ -1,0 +1,445 @@
+"""cond, while_loop, scan, map, associative_scan and inner regions in compiled graphs.
+
+The oracle is the same function run eagerly on the CPU.
+"""
+
+import pytest
+import torch
+from agreement import on, random, same
+from graphs import compiled
+from torch._higher_order_ops.associative_scan import associative_scan, associative_scan_op
+from torch._higher_order_ops.map import map as hop_map
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+from torch.utils._pytree import tree_leaves
+
+# Each element of a result is a chain of at most some dozens of float32 operations.
+CLOSE = {"rtol": 64 * torch.finfo(torch.float32).eps, "atol": 64 * torch.finfo(torch.float32).eps}
+
+
+def run(function, device, inputs, gradient):
+    """Its results and, with `gradient`, the gradients of a weighted sum of them."""
+    leaves = [on(device, x) for x in inputs]
+    if not gradient:
+        return function(*leaves), []
+    leaves = [x.requires_grad_(x.is_floating_point()) for x in leaves]
+    results = function(*leaves)
+    differentiable = [r for r in tree_leaves(results) if r.requires_grad]
+    sum((r * r.detach().cos()).sum() for r in differentiable).backward()
+    return results, [x.grad for x in leaves if x.requires_grad]
+
+
+def agree_compiled(function, *inputs, gradient=False, **options):
+    """The same results, and gradients, as on the CPU, without a graph break."""
+    want = run(function, "cpu", inputs, gradient)
+    got = run(compiled(function, fullgraph=True, **options), "neuron", inputs, gradient)
+    same(got, want, **CLOSE)
+
+
+def zero(like):
+    return torch.zeros((), dtype=torch.int64, device=like.device)
+
+
+both = pytest.mark.parametrize("gradient", [False, True], ids=["inference", "training"])
+
+
+# cond
+
+
+@both
+@pytest.mark.parametrize("sign", [1, -1], ids=["true", "false"])
+def test_cond_runs_the_branch_that_its_predicate_chooses(sign, gradient):
+    def program(x, y):
+        return torch.cond(
+            x[0, 0] > 0, lambda x, y: x.sin() * y, lambda x, y: x.cos() + y * y, (x, y)
+        )
+
+    x = torch.full((3, 4), 0.5 * sign)
+    agree_compiled(program, x, random(3, 4, seed=1), gradient=gradient)
+
+
+@both
+def test_cond_captures_tensors_numbers_and_parameters(gradient):
+    layer = torch.nn.Linear(4, 4)
+    weight = layer.weight.detach().clone()
+
+    def program(x, weight):
+        doubled, count = weight * 2, x.shape[0]
+        return torch.cond(
+            x.sum() > 1e3, lambda x: x @ doubled, lambda x: (x @ doubled.t()) * count, (x,)
+        )
+
+    agree_compiled(program, random(3, 4), weight, gradient=gradient)
+
+
+def test_cond_returns_structures():
+    def program(x):
+        return torch.cond(
+            x.sum() > 0,
+            lambda x: {"a": x.sin(), "b": (x + 1, x.sum())},
+            lambda x: {"a": x.cos(), "b": (x - 1, x.mean())},
+            (x,),
+        )
+
+    agree_compiled(program, random(3, 4).abs())
+    agree_compiled(program, -random(3, 4).abs())
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_cond_returns_numbers(sign):
+    def program(x):
+        y, n = torch.cond(x.sum() > 0, lambda x: (x.sin(), 3), lambda x: (x.cos(), 4), (x,))
+        return y * n, n
+
+    agree_compiled(program, sign * random(4).abs())
+
+
+@both
+def test_cond_in_cond(gradient):
+    def inner(x):
+        return torch.cond(x[0] > 0, lambda x: x.exp(), lambda x: x * 3, (x,))
+
+    def program(x):
+        return torch.cond(x.sum() > 0, inner, lambda x: x.sin(), (x,))
+
+    for x in (torch.tensor([1.0, 2.0]), torch.tensor([-1.0, 2.0]), torch.tensor([-1.0, -2.0])):
+        agree_compiled(program, x, gradient=gradient)
+
+
+def test_cond_with_dynamic_shapes():
+    def program(x):
+        n = x.shape[0]
+        return torch.cond(x.sum() > 0, lambda x: x * n, lambda x: x.sum() + x * n * n, (x,))
+
+    function = compiled(program, fullgraph=True, dynamic=True)
+    for length in (3, 5, 8):
+        for sign in (1, -1):
+            x = sign * random(length).abs()
+            same(function(on("neuron", x)), program(x), **CLOSE)
+
+
+def test_the_check_of_a_branch_counts_when_it_is_taken():
+    def program(x, index):
+        return torch.cond(x.sum() > 0, lambda x, i: x[i], lambda x, i: x[:2] * 2, (x, index))
+
+    function = compiled(program, fullgraph=True)
+    x, inside, outside = torch.ones(4), torch.tensor([0, 3]), torch.tensor([0, 4])
+    same(function(on("neuron", x), on("neuron", inside)), x[inside])
+    same(function(on("neuron", -x), on("neuron", outside)), -x[:2] * 2)
+    with pytest.raises(IndexError, match="index 4 is out of bounds for dimension 0 with size 4"):
+        function(on("neuron", x), on("neuron", outside))
+
+
+def test_branches_draw_the_random_numbers_of_eager():
+    def program(x):
+        y = torch.cond(x.sum() > 0, torch.rand_like, torch.randn_like, (x,))
+        return y, torch.rand_like(x)
+
+    function = compiled(program, fullgraph=True)
+    for sign, draw in ((1, torch.rand_like), (-1, torch.randn_like)):
+        x = sign * torch.ones(64, device="neuron")
+        torch.manual_seed(0)
+        want = [draw(x).cpu(), torch.rand_like(x).cpu()]
+        torch.manual_seed(0)
+        same(list(function(x)), want)
+
+
+def test_branches_that_draw_unequal_amounts_are_refused():
+    def program(x):
+        return torch.cond(x.sum() > 0, torch.rand_like, lambda x: x * 2, (x,))
+
+    with pytest.raises(NotImplementedError, match="different amounts of random numbers"):
+        compiled(program)(torch.ones(4, device="neuron"))
+
+
+# while_loop
+
+
+def counted(rounds, body):
+    """`body` a number of times, on the tensor's device."""
+
+    def program(x):
+        return while_loop(lambda i, x: i < rounds, lambda i, x: (i + 1, body(x, i)), (zero(x), x))
+
+    return program
+
+
+def test_while_loop():
+    agree_compiled(counted(5, lambda x, i: x.sin() + i), random(3, 4))
+
+
+def test_a_loop_that_never_runs_gives_what_it_was_given():
+    agree_compiled(counted(0, lambda x, i: x * 2), random(3, 4))
+
+
+def test_how_often_a_loop_runs_depends_on_the_data():
+    def program(x):
+        return while_loop(lambda n, x: x.sum() > 1, lambda n, x: (n + 1, x / 2), (zero(x), x))
+
+    function = compiled(program, fullgraph=True)
+    for size in (0.1, 1.0, 1e3):
+        x = size * random(8).abs()
+        same(function(on("neuron", x)), program(x), **CLOSE)
+
+
+def test_a_loop_counts_with_a_number():
+    def program(x):
+        def body(i, x):
+            return i + 2, x * (i // 3) + x[i % 4] + i / 2
+
+        return while_loop(lambda i, x: i < 7, body, (1, x))
+
+    x = random(4)
+    n, y = compiled(program, fullgraph=True)(on("neuron", x))
+    want = x
+    for i in (1, 3, 5):
+        want = want * (i // 3) + want[i % 4] + i / 2
+    assert n == 7
+    same(y, want, **CLOSE)
+
+
+def test_a_loop_captures_tensors_and_sizes():
+    def program(x, w):
+        n, doubled = x.shape[0], w * 2
+        return while_loop(
+            lambda i, x: i < n, lambda i, x: (i + 1, (x @ doubled).tanh() + n), (zero(x), x)
+        )
+
+    agree_compiled(program, random(3, 4), random(4, 4, seed=1))
+    agree_compiled(program, random(5, 4), random(4, 4, seed=1), dynamic=True)
+
+
+def test_a_check_ends_a_loop_and_is_raised():
+    def program(x, index):
+        return while_loop(
+            lambda i, total: x[index[i]] < 1e3,
+            lambda i, total: (i + 1, total + x[index[i]]),
+            (zero(x), x.sum()),
+        )
+
+    x = torch.tensor([1.0, 2.0, 1e4])
+    function = compiled(program, fullgraph=True)
+    for index, error in (
+        ([0, 1, 0, 2], None),
+        ([0, 1, 5, 2], "index 5 is out of bounds for dimension 0 with size 3"),
+        ([0, 1, 0, 1], "index 4 is out of bounds for dimension 0 with size 4"),
+    ):
+        given = on("neuron", x), on("neuron", torch.tensor(index))
+        if error:
+            with pytest.raises(IndexError, match=error):
+                function(*given)
+        else:
+            same(function(*given), program(x, torch.tensor(index)), **CLOSE)
+
+
+def test_random_numbers_in_a_while_loop_are_refused():
+    program = counted(3, lambda x, i: x + torch.rand_like(x))
+    with pytest.raises(NotImplementedError, match="draws random numbers"):
+        compiled(program)(torch.ones(4, device="neuron"))
+
+
+def test_the_gradient_of_a_while_loop_breaks_the_graph():
+    program = counted(3, lambda x, i: x.sin())
+    want = run(program, "cpu", [random(4)], True)
+    got = run(compiled(program), "neuron", [random(4)], True)
+    same(got, want, **CLOSE)
+
+
+# scan and map
+
+
+@both
+def test_scan(gradient):
+    def program(x, w):
+        return scan(lambda c, v: ((c * w + v).sin(), c + v), torch.zeros_like(x[0]), x)
+
+    agree_compiled(program, random(5, 3, 4), random(3, 4, seed=1), gradient=gradient)
+
+
+@both
+@pytest.mark.parametrize("length", [1, 2, 40])
+def test_scan_along_any_dimension_backwards(length, gradient):
+    def program(x):
+        first = torch.zeros_like(x.select(1, 0), memory_format=torch.contiguous_format)
+        return scan(lambda c, v: (c * 0.5 + v, c * v), first, x, dim=1, reverse=True)
+
+    agree_compiled(program, random(3, length), gradient=gradient)
+
+
+@both
+def test_scan_over_structures(gradient):
+    def step(carry, x):
+        a, b = carry["a"] + x[0], carry["b"] * x[1].cos()
+        return {"a": a, "b": b}, [a * b, (a - b).sum()]
+
+    def program(x, y):
+        init = {"a": torch.zeros_like(x[0]), "b": torch.ones_like(y[0])}
+        return scan(step, init, [x, y])
+
+    agree_compiled(program, random(6, 4), random(6, 4, seed=1), gradient=gradient)
+
+
+def test_scan_with_dynamic_shapes():
+    def program(x):
+        n = x.shape[0]
+        return scan(lambda c, v: (c + v * n, c.sin()), torch.zeros_like(x[0]), x)
+
+    function = compiled(program, fullgraph=True, dynamic=True)
+    for shape in ((3, 4), (7, 2), (5, 5)):
+        same(function(on("neuron", random(*shape))), program(random(*shape)), **CLOSE)
+
+
+def test_scan_draws_the_random_numbers_of_eager():
+    def program(x):
+        def step(c, v):
+            return c + torch.rand_like(v), torch.nn.functional.dropout(v, 0.5)
+
+        return *scan(step, torch.zeros_like(x[0]), x), torch.rand_like(x)
+
+    x = torch.ones(4, 10, device="neuron")
+    torch.manual_seed(0)
+    total, kept = torch.zeros_like(x[0]), []
+    for row in x:
+        total = total + torch.rand_like(row)
+        kept.append(torch.nn.functional.dropout(row, 0.5))
+    want = [t.cpu() for t in (total, torch.stack(kept), torch.rand_like(x))]
+    torch.manual_seed(0)
+    same(list(compiled(program, fullgraph=True)(x)), want)
+
+
+def test_scan_raises_what_a_round_checks():
+    def program(x, index):
+        return scan(lambda c, i: (c + x[i], c * 2), torch.zeros_like(x[0]), index)
+
+    function, x = compiled(program, fullgraph=True), random(4)
+    index = torch.tensor([[0, 3], [1, 1]])[:, 0]
+    same(function(on("neuron", x), on("neuron", index)), program(x, index), **CLOSE)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 0 with size 4"):
+        function(on("neuron", x), torch.tensor([0, 7], device="neuron"))
+
+
+@both
+def test_map(gradient):
+    def program(x, w):
+        return hop_map(lambda v, w: (v.sin() @ w, v.sum()), x, w)
+
+    agree_compiled(program, random(5, 3, 4), random(4, 4, seed=1), gradient=gradient)
+
+
+@both
+def test_map_over_structures(gradient):
+    def program(x, y):
+        return hop_map(lambda v: {"sum": v[0] + v[1], "product": v[0] * v[1]}, [x, y])
+
+    agree_compiled(program, random(5, 4), random(5, 4, seed=1), gradient=gradient)
+
+
+# Operators inside operators
+
+
+@both
+def test_cond_in_scan(gradient):
+    def step(c, v):
+        chosen = torch.cond(v.sum() > 0, lambda c, v: c + v, lambda c, v: c.sin() - v, (c, v))
+        return chosen, c * v
+
+    def program(x):
+        return scan(step, torch.zeros_like(x[0]), x)
+
+    agree_compiled(program, random(6, 4), gradient=gradient)
+
+
+def test_while_in_scan_and_the_other_way_round():
+    def settle(x, limit):
+        def body(i, x):
+            return i + 1, x / 2
+
+        return while_loop(lambda i, x: x.abs().sum() > limit, body, (zero(x), x))
+
+    def inside(x):
+        return scan(lambda c, v: (settle(c + v, 1)[1], settle(v, 2)[0]), torch.zeros_like(x[0]), x)
+
+    def outside(x):
+        def body(i, x):
+            return i + 1, scan(lambda c, v: (c + v, c.sin()), torch.zeros_like(x[0]), x)[1]
+
+        return while_loop(lambda i, x: i < 3, body, (zero(x), x))
+
+    agree_compiled(inside, random(5, 4))
+    agree_compiled(outside, random(5, 4))
+
+
+# associative_scan
+
+
+@both
+@pytest.mark.parametrize("length", [1, 2, 5, 16, 33])
+def test_associative_scan(length, gradient):
+    def program(x):
+        return associative_scan(lambda a, b: a + b, x, 0, combine_mode="generic")
+
+    agree_compiled(program, random(length, 3), gradient=gradient)
+
+
+@both
+@pytest.mark.parametrize("length", [1, 2, 5, 33])
+def test_associative_scan_with_an_inner_graph(length, gradient):
+    def combine(a, b, c, d):
+        return [a * c, b * c + d]
+
+    def program(x, y):
+        return associative_scan_op(combine, [x.sigmoid(), y], ())
+
+    agree_compiled(program, random(length, 3), random(length, 3, seed=1), gradient=gradient)
+
+
+# Inner regions and autograd functions
+
+
+@torch.compiler.nested_compile_region
+def block(x, w):
+    return torch.std_mean(x @ w, 1, keepdim=True)[0] + x.sin()
+
+
+@both
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_region_called_several_times(dynamic, gradient):
+    def program(x, w, v):
+        return block(block(x, w), v) + block(w, v).sum()
+
+    inputs = random(3, 4), random(4, 4, seed=1), random(4, 4, seed=2)
+    agree_compiled(program, *inputs, gradient=gradient, dynamic=dynamic)
+
+
+def test_a_region_of_several_shapes():
+    @torch.compiler.nested_compile_region
+    def region(x):
+        return x * x.shape[0] + x.sum()
+
+    def program(x, y):
+        return region(x), region(y), region(x)
+
+    function = compiled(program, fullgraph=True, dynamic=True)
+    for n, m in ((3, 5), (6, 4)):
+        same(
+            function(on("neuron", random(n)), on("neuron", random(m))),
+            program(random(n), random(m)),
+        )
+
+
+class Halved(torch.autograd.Function):
+    """Whose gradient is not that of what it computes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp()
+
+
+def test_autograd_functions():
+    agree_compiled(lambda x: Halved.apply(x.sin()).cos(), random(3, 4), gradient=True)

@@ -1,0 +1,68 @@
+"""as_strided inside a graph: elements are found by their place in the storage of the tensor.
+
+A Value has no storage. But in the metadata of a graph views share the storage of what they were made
+of, and the first value that fills a storage says what all of it holds. Called by `graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from torch_neuronx.lowering import hlo, recipe
+from torch_neuronx.lowering.layout import memory_order
+from torch_neuronx.lowering.value import Meta, Value
+
+aten = torch.ops.aten
+_READS = frozenset({aten.as_strided.default, aten.as_strided_copy.default})
+_WRITES = frozenset({aten.as_strided_scatter.default})
+
+
+def is_strided(node: fx.Node) -> bool:
+    return node.target in _READS or node.target in _WRITES
+
+
+class Storages:
+    """The values that fill the storages of one graph, in memory order."""
+
+    def __init__(self, meta_of: Callable[[Any], Meta], number: Callable[[Any], int]) -> None:
+        self._meta_of = meta_of
+        self._number = number
+        self._flat: dict[StorageWeakRef, Value] = {}
+
+    def add(self, node: fx.Node, value: Any) -> None:
+        """Notes what a node's storage holds, if the node's tensor is all of it."""
+        val = node.meta.get("val")
+        if not isinstance(value, Value) or not isinstance(val, torch.Tensor):
+            return
+        meta, nbytes = self._meta_of(val), self._number(val.untyped_storage().nbytes())
+        if memory_order(meta.shape, meta.strides) is None or self._number(val.storage_offset()):
+            return
+        if meta.numel * meta.dtype.itemsize == nbytes:
+            flat = hlo.reshape(recipe.to_memory(value, meta.strides), (value.numel,))
+            self._flat.setdefault(StorageWeakRef(val.untyped_storage()), flat)
+
+    def apply(self, node: Any, args: Any, kwargs: Any) -> Value:
+        """The result of an as_strided node, whose arguments are these."""
+        source = node.args[0].meta["val"]
+        flat = self._flat.get(StorageWeakRef(source.untyped_storage()))
+        if flat is None or flat.dtype != source.dtype:
+            raise NotImplementedError("it reads a storage of which the graph sees a part only")
+        given = dict(zip(("self", "src", "size", "stride", "offset"), args, strict=False))
+        if node.target in _READS:
+            given = dict(zip(("self", "size", "stride", "offset"), args, strict=False))
+        offset = given.get("offset", kwargs.get("storage_offset"))
+        if offset is None:
+            offset = self._number(source.storage_offset())
+        if node.target in _READS:
+            return recipe.gather_strided(flat, given["size"], given["stride"], offset)
+        meta = self._meta_of(source)
+        if meta.numel != flat.numel:
+            raise NotImplementedError("it writes to a storage of which its result is a part only")
+        new = hlo.broadcast_to(given["src"], tuple(given["size"]))
+        written = recipe.scatter_strided(flat, new, given["stride"], offset)
+        return recipe.gather_strided(written, meta.shape, meta.strides)
