@@ -20,12 +20,26 @@ hypothesis.settings.register_profile("project", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("project")
 
 
+def pytest_pycollect_makemodule():
+    """A module's data is the same in every run."""
+    import torch
+
+    torch.manual_seed(0)
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--compiled",
         action="store_true",
         help="run what tests compare with the CPU under torch.compile(backend='neuron')",
     )
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    import torch
+
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -212,8 +212,8 @@ def test_a_loop_captures_tensors_and_sizes():
 def test_a_check_ends_a_loop_and_is_raised():
     def program(x, index):
         return while_loop(
-            lambda i, total: x[index[i]] < 1e3,
-            lambda i, total: (i + 1, total + x[index[i]]),
+            lambda i, total: x.take(index.take(i)) < 1e3,
+            lambda i, total: (i + 1, total + x.take(index.take(i))),
             (zero(x), x.sum()),
         )
 
@@ -221,8 +221,8 @@ def test_a_check_ends_a_loop_and_is_raised():
     function = compiled(program, fullgraph=True)
     for index, error in (
         ([0, 1, 0, 2], None),
-        ([0, 1, 5, 2], "index 5 is out of bounds for dimension 0 with size 3"),
-        ([0, 1, 0, 1], "index 4 is out of bounds for dimension 0 with size 4"),
+        ([0, 1, 5, 2], "tried to access index 5 on a tensor of 3 elements"),
+        ([0, 1, 0, 1], "tried to access index 4 on a tensor of 4 elements"),
     ):
         given = on("neuron", x), on("neuron", torch.tensor(index))
         if error:
@@ -269,7 +269,7 @@ def test_scan_along_any_dimension_backwards(length, gradient):
 @both
 def test_scan_over_structures(gradient):
     def step(carry, x):
-        a, b = carry["a"] + x[0], carry["b"] * x[1].cos()
+        a, b = carry["a"] / 2 + x[0].sin(), carry["b"] * x[1].cos()
         return {"a": a, "b": b}, [a * b, (a - b).sum()]
 
     def program(x, y):
@@ -309,12 +309,12 @@ def test_scan_draws_the_random_numbers_of_eager():
 
 def test_scan_raises_what_a_round_checks():
     def program(x, index):
-        return scan(lambda c, i: (c + x[i], c * 2), torch.zeros_like(x[0]), index)
+        return scan(lambda c, i: (c + x.take(i), c * 2), torch.zeros_like(x[0]), index)
 
     function, x = compiled(program, fullgraph=True), random(4)
     index = torch.tensor([[0, 3], [1, 1]])[:, 0]
     same(function(on("neuron", x), on("neuron", index)), program(x, index), **CLOSE)
-    with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 0 with size 4"):
+    with pytest.raises(IndexError, match="tried to access index 7 on a tensor of 4 elements"):
         function(on("neuron", x), torch.tensor([0, 7], device="neuron"))
 
 

@@ -146,7 +146,7 @@ def _differences(new: dict[str, str], old: dict[str, str]) -> list[str]:
 def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
     """What differs from the most similar earlier key of the same op."""
     if not known:
-        return "first program of this name"
+        return "first program of this op"
     # The latest among the nearest: in a loop that is the call that a reader has in mind.
     nearest = min(reversed(known), key=lambda old: len(_differences(parts, old)))
     changed = _differences(parts, nearest)
@@ -158,24 +158,25 @@ def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
 
 
 def _table(rows: list[Row]) -> list[str]:
-    cells = [("op or graph", "tier", "nodes", "lowering ms", "ms", "KiB", "why")]
-    cells += [
-        (
-            row.op,
-            row.tier,
-            str(row.nodes) if row.nodes else "",
-            f"{row.lowering_seconds * 1e3:.0f}" if row.lowering_seconds else "",
-            f"{row.seconds * 1e3:.1f}",
-            f"{row.size / 1024:.0f}",
-            row.why,
-        )
-        for row in rows
+    """One line per program; the columns that only graphs have are left out where there is none."""
+    columns = [
+        ("op", "<", [row.op for row in rows]),
+        ("tier", "<", [row.tier for row in rows]),
+        ("nodes", ">", [str(row.nodes or "") for row in rows]),
+        ("lowering ms", ">", [_milliseconds(row.lowering_seconds) for row in rows]),
+        ("ms", ">", [f"{row.seconds * 1e3:.1f}" for row in rows]),
+        ("KiB", ">", [f"{row.size / 1024:.0f}" for row in rows]),
+        ("why", "", [row.why for row in rows]),
     ]
-    widths = [max(len(line[i]) for line in cells) for i in range(6)]
-    return ["  ".join([*_aligned(line, widths), line[6]]) for line in cells]
+    shown = [_aligned(*column) for column in columns if any(column[2])]
+    return ["  ".join(line) for line in zip(*shown, strict=True)]
 
 
-def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Words to the left, numbers to the right."""
-    sides = "<<>>>>"
-    return [f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths, strict=False)]
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.0f}" if seconds else ""
+
+
+def _aligned(title: str, side: str, cells: list[str]) -> list[str]:
+    cells = [title, *cells]
+    width = max(map(len, cells)) if side else 0
+    return [f"{cell:{side}{width}}" if side else cell for cell in cells]
