@@ -260,9 +260,12 @@ int Frame::add_base(const at::Tensor& tensor) {
 }
 
 bool Frame::is_dying(int base) const {
-  auto shows = [base](const TensorArg& arg) { return arg.base == base; };
-  const auto& tensor = *std::find_if(tensors.begin(), tensors.end(), shows)->tensor;
-  return tensor.storage().use_count() == 1 && tensor.use_count() == 1;
+  for (size_t i = 0; i < given_away.size(); ++i) {
+    if (tensors[i].base == base) {
+      return given_away[i] && tensors[i].tensor->storage().use_count() == 1;
+    }
+  }
+  return false;
 }
 
 bool Frame::is_moved(const at::Tensor& tensor, bool written) const {

@@ -11,6 +11,7 @@
 #include <forward_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace neuron::dispatch {
 
@@ -61,7 +62,9 @@ class Frame {
   bool is_runtime(const ArgInfo& arg) const {
     return arg.runtime && !numbers_are_static_;
   }
-  // Whether nothing but the call's arguments refers to the base's storage and its one tensor.
+  // Per tensor: whether the caller kept no reference to it. Empty: it kept them all.
+  std::vector<bool> given_away;
+  // Whether nothing but the call refers to the base's storage.
   bool is_dying(int base) const;
   // Whether a tensor on the host is moved to the device (x[cpu_index]).
   bool is_moved(const at::Tensor& tensor, bool written) const;

@@ -31,13 +31,16 @@ Graph::Graph(const std::string& name, int device, Miss miss)
   info_.uses_precision = true;
 }
 
-torch::jit::Stack Graph::run(c10::List<at::Tensor> inputs, c10::impl::GenericList sizes) {
+torch::jit::Stack Graph::run(
+    c10::List<at::Tensor> inputs, c10::impl::GenericList sizes, std::vector<bool> given_away
+) {
   torch::jit::Stack stack;
   stack.reserve(info_.args.size());
   stack.emplace_back(at::Device(device::kDeviceType, static_cast<c10::DeviceIndex>(device_)));
   stack.emplace_back(std::move(inputs));
   stack.emplace_back(std::move(sizes));
   Frame frame(info_, stack);
+  frame.given_away = std::move(given_away);
   auto program = find_program(frame);
   if (!program) {
     program = keep_program(frame, miss_(frame));

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace neuron::dispatch {
 
@@ -20,9 +21,11 @@ class Graph {
   // `device` is where the graph runs when no input says so.
   Graph(const std::string& name, int device, Miss miss);
 
-  // Returns the program's results in its order. A tensor that is referenced by `inputs` alone may
-  // give its memory to a result.
-  torch::jit::Stack run(c10::List<at::Tensor> inputs, c10::impl::GenericList sizes);
+  // Returns the program's results in its order. `given_away`, per tensor of the device: nobody else
+  // refers to it, so that it may give its memory to a result.
+  torch::jit::Stack run(
+      c10::List<at::Tensor> inputs, c10::impl::GenericList sizes, std::vector<bool> given_away
+  );
 
  private:
   OpInfo info_;

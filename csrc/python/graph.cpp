@@ -10,7 +10,9 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 namespace neuron::python {
 namespace {
@@ -57,16 +59,26 @@ PyObject* to_python(c10::IValue& value) {
   return Py_NewRef(Py_None);
 }
 
+// Whether a tensor is referenced by its Python object and one C++ list alone. A Python object
+// holds its tensor, and is held by it for as long as C++ does too.
+bool is_given_away(PyObject* object) {
+  return Py_REFCNT(object) == 1 && THPVariable_Unpack(object).use_count() == 2;
+}
+
 // Takes the arguments out of the list, as boxed callables do: the caller's list no longer keeps
 // the tensors alive.
 py::list call(Graph& graph, py::list& args) {
   c10::List<at::Tensor> inputs;
   c10::impl::GenericList sizes(c10::AnyType::get());
   inputs.reserve(args.size());
+  std::vector<PyObject*> on_device;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args.ptr()); ++i) {
     PyObject* object = PyList_GET_ITEM(args.ptr(), i);
     if (THPVariable_Check(object)) {
       inputs.push_back(THPVariable_Unpack(object));
+      if (THPVariable_Unpack(object).is_privateuseone()) {
+        on_device.push_back(object);
+      }
     } else {
       sizes.push_back(number(object));
     }
@@ -74,10 +86,12 @@ py::list call(Graph& graph, py::list& args) {
   if (PyList_SetSlice(args.ptr(), 0, PyList_GET_SIZE(args.ptr()), nullptr) != 0) {
     throw py::error_already_set();
   }
+  std::vector<bool> given_away(on_device.size());
+  std::transform(on_device.begin(), on_device.end(), given_away.begin(), is_given_away);
   torch::jit::Stack outputs;
   {
     py::gil_scoped_release no_gil;
-    outputs = graph.run(std::move(inputs), std::move(sizes));
+    outputs = graph.run(std::move(inputs), std::move(sizes), std::move(given_away));
   }
   py::list results(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -10,8 +10,9 @@ namespace neuron::python {
 class Undisturbed {
  public:
   Undisturbed()
-      : set_eval_frame_(pybind11::module_::import("torch._C._dynamo.eval_frame")
-                            .attr("set_eval_frame")),
+      : set_eval_frame_(
+            pybind11::module_::import("torch._C._dynamo.eval_frame").attr("set_eval_frame")
+        ),
         callback_(set_eval_frame_(pybind11::none())) {}
   ~Undisturbed() {
     try {
