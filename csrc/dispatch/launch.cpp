@@ -304,7 +304,7 @@ void launch(const Program& program, Frame& frame) {
   for (size_t i = 0; i < program.results.size(); ++i) {
     const Result& result = program.results[i];
     if (result.kind == Result::Write && (runs || !has_contents(frame.bases[result.base]))) {
-      frame.bases[result.base].slot->set_buffer(std::move(buffers[i]));
+      frame.bases[result.base].slot->set_buffer(buffers[i]);
     }
   }
   Returned returned(program, frame, buffers);

@@ -36,7 +36,8 @@ struct View {
   int64_t offset;  // from the other tensor's own
 };
 
-// One value that the operator returns.
+// One value that the operator returns. What a base was written with can be returned too, through a
+// view: as a tensor of its own, which has the base's buffer until one of them is written.
 struct Return {
   enum Kind : uint8_t { FromResult, FromArgument, List, None, Value } kind;
   int index = 0;             // of the result or of the tensor argument

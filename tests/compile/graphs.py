@@ -18,3 +18,13 @@ def graph_rows(since=0):
 def traces():
     """How many graphs Dynamo has captured since the last reset of its counters."""
     return counters["stats"]["unique_graphs"]
+
+
+def extra_memory(function):
+    """Bytes of the device that a call needs at once, beyond what was in use before it."""
+    torch.neuron.synchronize()
+    torch.neuron.reset_peak_memory_stats()
+    before = torch.neuron.memory_allocated()
+    function()
+    torch.neuron.synchronize()
+    return torch.neuron.max_memory_allocated() - before

@@ -1,8 +1,8 @@
-"""Forward, backward and optimizer in one graph: the losses of eager, parameters written in place."""
+"""Forward, backward and optimizer in one graph: eager's losses, and parameters written in place."""
 
 import pytest
 import torch
-import torch.nn.functional as F
+from graphs import compiled, extra_memory, graph_rows, traces
 from models import MODELS
 from torch._dynamo.utils import counters
 from torch.optim.adamw import adamw
@@ -11,18 +11,16 @@ from torch.optim.sgd import sgd
 import torch_neuronx
 
 STEPS = 5
+EPS = torch.finfo(torch.float32).eps
+ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 1e-2, "eps": 1e-3}
 
 
 @pytest.fixture(autouse=True)
-def fresh_dynamo():
-    torch._dynamo.reset()
+def tracing_backward():
+    """Else Dynamo breaks the graph at backward() and at autograd.grad()."""
     counters.clear()
-    # Dynamo breaks the graph at backward() and autograd.grad() unless it is told to trace them.
     with torch._dynamo.config.patch(trace_autograd_ops=True):
         yield
-
-
-ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 1e-2, "eps": 1e-3}
 
 
 def zeros(params):
@@ -73,48 +71,76 @@ OPTIMIZERS = {
 }
 
 
-def losses(name, make, compiled):
-    torch.manual_seed(0)
-    model = MODELS[name].make().to("neuron")
+def whole_step(model, optimizer):
     params = list(model.parameters())
-    optimizer = make(params)
-    batch = [t.to("neuron") for t in MODELS[name].batch()]
+    optimizer = optimizer(params)
 
-    def step():
+    def step(*batch):
         loss = model(*batch)
         grads = torch.autograd.grad(loss, params)
         with torch.no_grad():
             optimizer.step(list(grads))
         return loss.detach()
 
-    step = torch.compile(step, backend="neuron", fullgraph=True) if compiled else step
-    return [step().item() for _ in range(STEPS)]
+    return step
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_losses_are_those_of_eager(optimizer):
-    make = OPTIMIZERS[optimizer]
-    got = losses("mlp", make, compiled=True)
-    assert counters["stats"]["unique_graphs"] == 1
-    assert got == pytest.approx(losses("mlp", make, compiled=False), rel=1e-6)
+def losses(name, optimizer, wrap=lambda step: step):
+    spec = MODELS[name]
+    torch.manual_seed(0)
+    step = wrap(whole_step(spec.make().to("neuron"), OPTIMIZERS[optimizer]))
+    batch = [t.to("neuron") for t in spec.batch()]
+    torch.manual_seed(1)
+    return [step(*batch).item() for _ in range(STEPS)]
 
+
+@pytest.mark.parametrize(
+    ("name", "optimizer"),
+    [*(("mlp", optimizer) for optimizer in OPTIMIZERS), ("bert with dropout", "adamw foreach")],
+)
+def test_a_whole_step_is_one_graph_with_the_losses_of_eager(name, optimizer):
+    since = len(torch_neuronx.explain().rows)
+    got = losses(name, optimizer, lambda step: compiled(step, fullgraph=True))
+    assert traces() == len(graph_rows(since)) == 1
+    want = losses(name, optimizer)
+    assert got == pytest.approx(want, rel=MODELS[name].terms * EPS)
+    assert got[-1] < got[0]
+
+
+def test_a_whole_step_writes_its_parameters_in_place():
+    model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.Tanh(), torch.nn.Linear(512, 1))
+    model = model.to("neuron")
+    step = compiled(whole_step(torch.nn.Sequential(model, Mean()), AdamW), fullgraph=True)
+    x = torch.ones(2, 512, device="neuron")
+    step(x), step(x)
+    weight = model[0].weight
+    before, address = weight.detach().cpu(), weight.data_ptr()
+    assert extra_memory(lambda: step(x)) < weight.nbytes // 4
+    assert weight.data_ptr() == address
+    assert not torch.equal(weight.cpu(), before)
+
+
+class Mean(torch.nn.Module):
+    def forward(self, x):
+        return x.mean()
+
+
+# ---- Optimizer.step alone, as PyTorch's recipe compiles it -------------------------------------
 
 STEP_METHODS = {
-    "adamw foreach": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-3, foreach=True),
     "adamw": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-3, foreach=False),
+    "adamw foreach": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-3, foreach=True),
+    "adamw capturable": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-3, capturable=True),
     "adamw fused": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-3, fused=True),
-    "adamw tensor lr": lambda p: torch.optim.AdamW(
-        p, torch.tensor(1e-3), eps=1e-3, foreach=True, capturable=True
-    ),
     "sgd momentum": lambda p: torch.optim.SGD(p, 1e-2, momentum=0.9, nesterov=True),
 }
 
 
-def losses_of_step_method(make, compiled):
+def losses_of_step_method(optimizer, wrap=lambda step: step):
     torch.manual_seed(0)
     model = MODELS["mlp"].make().to("neuron")
-    optimizer = make(model.parameters())
-    step = torch.compile(optimizer.step, backend="neuron") if compiled else optimizer.step
+    optimizer = STEP_METHODS[optimizer](model.parameters())
+    step = wrap(optimizer.step)
     batch = [t.to("neuron") for t in MODELS["mlp"].batch()]
     for _ in range(STEPS):
         loss = model(*batch)
@@ -125,7 +151,21 @@ def losses_of_step_method(make, compiled):
 
 
 @pytest.mark.parametrize("optimizer", STEP_METHODS)
-def test_an_optimizers_step_method_compiles(optimizer):
-    make = STEP_METHODS[optimizer]
-    got = list(losses_of_step_method(make, compiled=True))
-    assert got == pytest.approx(list(losses_of_step_method(make, compiled=False)), rel=1e-6)
+def test_a_step_method_has_the_losses_of_eager(optimizer):
+    got = list(losses_of_step_method(optimizer, compiled))
+    # Dynamo traces Adam as capturable: 1 - 0.999**step in float32 has an error of EPS / 0.001.
+    assert got == pytest.approx(list(losses_of_step_method(optimizer)), rel=EPS / 0.001)
+
+
+def test_a_learning_rate_in_a_tensor_is_an_input():
+    parameter = torch.nn.Parameter(torch.ones(3, device="neuron"))
+    rate = torch.tensor(1.0)
+    optimizer = torch.optim.SGD([parameter], rate, foreach=True)
+    step = compiled(optimizer.step)
+    parameter.grad = torch.ones_like(parameter)
+    since = len(torch_neuronx.explain().rows)
+    for expected in (0.0, -2.0, -6.0):
+        step()
+        assert parameter.tolist() == [expected] * 3
+        rate.mul_(2)
+    assert len(graph_rows(since)) == 1

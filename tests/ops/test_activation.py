@@ -46,9 +46,14 @@ def test_value_and_gradient(name, dtype):
         (slope,) = torch.autograd.grad(y, x, torch.ones_like(y))
         return y.detach(), slope
 
+    values = X
+    if name == "softshrink":
+        # Under torch.compile PyTorch itself takes it apart (by a Python kernel for autograd), into
+        # ops whose gradient at NaN is 0.
+        values = X[1:]
     # CPU rounds some gradients' factors to bfloat16 on the way; each is at most a few units.
     eps = torch.finfo(dtype).eps
-    agree(both, X.to(dtype), rtol=8 * eps, atol=16 * eps)
+    agree(both, values.to(dtype), rtol=8 * eps, atol=16 * eps)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4, 1), (3, 0), (0, 3), (2, 3, 50257)], ids=str)

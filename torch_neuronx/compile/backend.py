@@ -42,16 +42,14 @@ def neuron(
     compiler = functools.partial(
         _compiler, chosen, origin.of_current_compile(module, example_inputs, chosen.model_name)
     )
-    # Which buffers a backward may reuse is seen at each call, so retain_graph=True stays possible.
-    with torch._functorch.config.patch(donated_buffer=False):
-        return aot_autograd(
-            fw_compiler=compiler("forward"),
-            bw_compiler=compiler("backward"),
-            inference_compiler=compiler("inference"),
-            decompositions=_decompositions(),
-            partition_fn=min_cut_rematerialization_partition,
-            keep_inference_input_mutations=True,
-        )(module, example_inputs)
+    return aot_autograd(
+        fw_compiler=compiler("forward"),
+        bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"),
+        decompositions=_decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+        keep_inference_input_mutations=True,
+    )(module, example_inputs)
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
@@ -71,6 +69,15 @@ def _compiler(options: Options, made: Origin, kind: str) -> Callable[..., Any]:
     def compile(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         from torch_neuronx.compile.graph import compile_graph
 
+        _let_graphs_be_retained()
         return compile_graph(module, kind, made, options)
 
     return compile
+
+
+def _let_graphs_be_retained() -> None:
+    """Declares no saved tensor to be free for the backward pass: AOTAutograd would then refuse
+    retain_graph=True. Which are free is seen at each call, by their references."""
+    context = torch._guards.TracingContext.try_get()
+    if context is not None and context.fw_metadata is not None:
+        context.fw_metadata.bw_donated_idxs = []

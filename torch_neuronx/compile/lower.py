@@ -88,16 +88,13 @@ class _Lowering:
         interpreter = _Interpreter(self.symbols)
         captured = self.captured
         values = interpreter.values(captured.module, self._arguments(), captured.epilogue)
+        written = self._writes(values)
         self._add_inputs()
+        self._add_updates(written)
         self._add_sources(values)
-        returns = [self._returned(node, values) for node in self.captured.outputs]
-        for target, new in self.captured.mutations.items():
-            spec = self.given[target]
-            if target not in self.captured.host_mutations:
-                self.bases.write(spec, hlo.convert(values[new], spec.dtype))
-            else:
-                returns.append(self._fresh(new, values))
-        donated = {**self._dying(), **self.placed.writes()}
+        returned = (*captured.outputs, *(captured.mutations[n] for n in captured.host_mutations))
+        returns = [self._returned(node, values) for node in returned]
+        donated = {**self._dying(), **written}
         checks = self.module.program.checks
         self.placed.checks(checks)
         launch = Launch(
@@ -123,6 +120,14 @@ class _Lowering:
         meta = graph.meta_of(val, self.symbols)
         return meta, graph.concrete(val.storage_offset(), self.symbols)
 
+    def _writes(self, values: dict[fx.Node, Any]) -> dict[tuple[Any, ...], int]:
+        """Updates the inputs; the result that is the new buffer of each base ("base", index)."""
+        for target, new in self.captured.mutations.items():
+            if target not in self.captured.host_mutations:
+                spec = self.given[target]
+                self.bases.write(spec, hlo.convert(values[new], spec.dtype))
+        return self.placed.writes()
+
     def _add_inputs(self) -> None:
         """Inputs that keep their contents and lie as the graph was told can be seen through."""
         for node, is_tensor in self.captured.inputs.items():
@@ -134,6 +139,18 @@ class _Lowering:
             if as_told and not spec.conj and not spec.neg:
                 source = _Source(("arg", spec.index), meta, offset)
                 self.sources.setdefault(_storage(node), source)
+
+    def _add_updates(self, written: dict[tuple[Any, ...], int]) -> None:
+        """What an input holds after the call is returned without another buffer for it."""
+        once = Counter(self.given[n].base for n in self.captured.mutations if _is_placed(n))
+        for target, new in self.captured.mutations.items():
+            spec = self.given[target]
+            meta, offset = self._meta(new)
+            as_told = meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides)) and not offset
+            whole = not spec.requires_offset and 
+            if as_told and whole and once[spec.base] == 1 and not spec.conj and not spec.neg:
+                source = _Source(("result", written["base", spec.base]), meta, offset)
+                self.sources.setdefault(_storage(new), source)
 
     def _add_sources(self, values: dict[fx.Node, Any]) -> None:
         """Of results that share a storage, one that fills it is made; the others are its views."""

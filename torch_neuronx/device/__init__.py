@@ -128,6 +128,8 @@ _INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "Wrapper
 def __getattr__(name: str) -> Any:
     if name == "default_generators":  # made with the first use, as the devices are counted then
         return random.default_generators()
+    if name == "_initialized":  # else activation checkpointing does not save generators' states
+        return is_initialized()
     if name in _INDUCTOR:
         from torch_neuronx.compile import inductor
 

@@ -18,7 +18,8 @@ class Launch:
     results: ("new", dtype, sizes, strides, physical shape) | ("write", base, dtype, physical shape)
     | ("check",): int64[2n], (failed, value) for each of `checks`.
     returns: one per schema return: ("result", k) | ("arg", tensor index) | ("list", [...])
-    | ("none",) | ("value", python value).
+    | ("none",) | ("value", python value). A view (sizes, strides, offset) may follow the first two;
+    it has to where result k is a write, whose buffer the new tensor then shares.
     checks: (exception type name, message with at most one {}).
     donated: bases whose buffers the program may write into, when nothing else holds them.
     """
