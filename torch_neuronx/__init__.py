@@ -18,10 +18,12 @@ _PUBLIC = {
     "compile_only": "torch_neuronx.compile.compile_only",
     "enable_flex_attention": "torch_neuronx.flex_attention",
     "explain": "torch_neuronx.runtime.metrics",
+    "get_dynamo_metrics": "torch_neuronx.runtime.metrics",
     "get_executed_ops": "torch_neuronx.eager.fallback",
     "get_fallback_ops": "torch_neuronx.eager.fallback",
     "no_fallback": "torch_neuronx.eager.fallback",
     "platform": "torch_neuronx.runtime.platforms",
+    "reset_dynamo_metrics": "torch_neuronx.runtime.metrics",
 }
 
 __all__ = sorted(_PUBLIC)

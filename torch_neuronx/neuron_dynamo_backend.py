@@ -1,5 +1,6 @@
-"""The settings of torch.compile's backend "neuron" under the name that TorchNeuron gives them."""
+"""What TorchNeuron has under this name for torch.compile's backend "neuron"."""
 
 from torch_neuronx.compile.options import set_model_name
+from torch_neuronx.runtime.metrics import get_dynamo_metrics, reset_dynamo_metrics
 
-__all__ = ["set_model_name"]
+__all__ = ["get_dynamo_metrics", "reset_dynamo_metrics", "set_model_name"]

@@ -88,6 +88,17 @@ def test_compile_only_ends_with_its_block_even_by_an_error():
     same(torch.ones(2, device="neuron") + 1, torch.full((2,), 2.0))
 
 
+def test_dynamo_metrics_name_each_program():
+    torch.neuron.reset_dynamo_metrics()
+    compiled(lambda x: x * 2 + 1)(torch.ones(3, device="neuron"))
+    (metric,) = torch.neuron.get_dynamo_metrics()
+    assert (metric.graph_name, metric.graph_node_count) == ("<lambda> [0/0]", 2)
+    assert metric.torch_neuronx_compile_us > 0
+    assert torch_neuronx.get_dynamo_metrics() == [metric]
+    torch_neuronx.neuron_dynamo_backend.reset_dynamo_metrics()
+    assert torch.neuron.get_dynamo_metrics() == []
+
+
 def test_explain_tells_of_graphs():
     since = len(torch_neuronx.explain().rows)
     function = compiled(lambda x: x.exp() + 1, dynamic=False)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from agreement import on, random, same
+from agreement import on, ours, random, same
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
@@ -17,17 +17,13 @@ NEAR = {"rtol": 1e-5, "atol": 1e-5}
 
 @pytest.fixture(autouse=True)
 def enabled():
-    torch._dynamo.reset()
     with torch_neuronx.enable_flex_attention(), torch_neuronx.no_fallback():
         yield
-    torch._dynamo.reset()
 
 
-@pytest.fixture(params=["eager", "compiled"])
-def attend(request):
-    if request.param == "eager":
-        return flex_attention
-    return torch.compile(flex_attention, backend="neuron", fullgraph=True)
+@pytest.fixture
+def attend():
+    return ours(flex_attention)
 
 
 def causal(b, h, q, k):
@@ -207,6 +203,7 @@ def test_permission_is_taken_back():
 def test_nothing_is_changed_without_the_call():
     command = """
 import torch
+from torch.nn.attention import flex_attention as module
 before = module._validate_device
 import torch_neuronx
 x = torch.zeros(1, 1, 4, 4, device="neuron")

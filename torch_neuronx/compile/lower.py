@@ -58,6 +58,7 @@ class _Source:
     returned: tuple[Any, ...]  # ("arg", tensor index) or ("result", k)
     meta: graph.Meta
     offset: int
+    is_update: bool = False  # the new buffer of an input: returned through a view
 
 
 class _Interpreter(graph.Interpreter):
@@ -92,8 +93,8 @@ class _Lowering:
         self._add_inputs()
         self._add_updates(written)
         self._add_sources(values)
-        returned = (*captured.outputs, *(captured.mutations[n] for n in captured.host_mutations))
-        returns = [self._returned(node, values) for node in returned]
+        returns = [self._returned(node, values) for node in captured.outputs]
+        returns += [self._fresh(captured.mutations[n], values) for n in captured.host_mutations]
         donated = {**self._dying(), **written}
         checks = self.module.program.checks
         self.placed.checks(checks)
@@ -141,15 +142,14 @@ class _Lowering:
                 self.sources.setdefault(_storage(node), source)
 
     def _add_updates(self, written: dict[tuple[Any, ...], int]) -> None:
-        """What an input holds after the call is returned without another buffer for it."""
-        once = Counter(self.given[n].base for n in self.captured.mutations if _is_placed(n))
+        """What an input holds after the call is a result already, and needs no second buffer."""
         for target, new in self.captured.mutations.items():
             spec = self.given[target]
+            if target in self.captured.host_mutations or not self.bases.is_replaced_by(spec):
+                continue
             meta, offset = self._meta(new)
-            as_told = meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides)) and not offset
-            whole = not spec.requires_offset and 
-            if as_told and whole and once[spec.base] == 1 and not spec.conj and not spec.neg:
-                source = _Source(("result", written["base", spec.base]), meta, offset)
+            if meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides)) and not offset:
+                source = _Source(("result", written["base", spec.base]), meta, 0, is_update=True)
                 self.sources.setdefault(_storage(new), source)
 
     def _add_sources(self, values: dict[fx.Node, Any]) -> None:
@@ -186,13 +186,10 @@ class _Lowering:
         if source is None or source.meta.dtype != node.meta["val"].dtype:
             return self._fresh(node, values)
         meta, offset = self._meta(node)
-        if (meta.shape, meta.strides, offset) == (
-            source.meta.shape,
-            source.meta.strides,
-            source.offset,
-        ):
+        view = (meta.shape, meta.strides, offset - source.offset)
+        if view == (source.meta.shape, source.meta.strides, 0) and not source.is_update:
             return source.returned
-        return (*source.returned, (meta.shape, meta.strides, offset - source.offset))
+        return (*source.returned, view)
 
     def _fresh(self, node: fx.Node, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
         meta = graph.meta_of(node.meta["val"], self.symbols)

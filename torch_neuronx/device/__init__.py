@@ -68,6 +68,7 @@ from torch_neuronx.device.streams import (
     stream,
     synchronize,
 )
+from torch_neuronx.runtime.metrics import get_dynamo_metrics, reset_dynamo_metrics
 
 __all__ = [
     "DeviceProperties",
@@ -86,6 +87,7 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_dynamo_metrics",
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
@@ -108,6 +110,7 @@ __all__ = [
     "memory_summary",
     "random",
     "reset_accumulated_memory_stats",
+    "reset_dynamo_metrics",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",

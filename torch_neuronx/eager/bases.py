@@ -6,6 +6,7 @@ writes to one storage (views of a flat buffer) follow each other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ class Bases:
         self.module = module
         self.specs = call.bases
         self._written: dict[int, Value] = {}
+        self._writes: Counter[int] = Counter()
 
     def argument(self, argument: Any) -> Any:
         """What a rule is given for one entry of `Call.args`."""
@@ -41,12 +43,19 @@ class Bases:
 
     def write(self, spec: TensorSpec, value: Value) -> None:
         """Writes a logical value of the tensor's shape and dtype through its view."""
+        self._writes[spec.base] += 1
         base = self._written.get(spec.base)
         base = self._value(spec.base) if base is None else base
         nbytes = self.specs[spec.base].nbytes
         self._written[spec.base] = recipe.write(
             base, nbytes, self._view(spec), _lazy_bits(value, spec)
         )
+
+    def is_replaced_by(self, spec: TensorSpec) -> bool:
+        """Whether the one write to a tensor's storage was that of the tensor, and of all of it."""
+        if self._writes[spec.base] != 1 or spec.requires_offset or spec.conj or spec.neg:
+            return False
+        return recipe.covers(self._view(spec), self.specs[spec.base].nbytes)
 
     def updated(self) -> Iterator[tuple[int, Value]]:
         """(base, its new buffer) for every base that was written."""

@@ -43,6 +43,7 @@ class Event:
 
 _lock = threading.Lock()
 _events: deque[Event] = deque(maxlen=_LIMIT)
+_dynamo_events: deque[Event] = deque(maxlen=_LIMIT)
 _requests: Counter[str] = Counter()
 _fallback_reasons: dict[str, str] = {}
 
@@ -55,9 +56,40 @@ def record(
     call: Any = None,
     graph: GraphFacts | None = None,
 ) -> None:
+    event = Event(graph.name if graph else op, tier, seconds, size, call, graph)
     with _lock:
-        _events.append(Event(graph.name if graph else op, tier, seconds, size, call, graph))
+        _events.append(event)
+        if graph is not None:
+            _dynamo_events.append(event)
         _requests[tier] += 1
+
+
+@dataclass(frozen=True)
+class DynamoMetric:
+    """One program of a graph of torch.compile; times in microseconds, size in bytes."""
+
+    graph_name: str
+    graph_node_count: int
+    torch_neuronx_lowering_us: float
+    torch_neuronx_compile_us: float  # or of loading it, see tier
+    executable_size: int
+    tier: str
+
+
+def get_dynamo_metrics() -> list[DynamoMetric]:
+    """The programs made for graphs of torch.compile since start or reset_dynamo_metrics()."""
+    with _lock:
+        return [_dynamo_metric(event, event.graph) for event in _dynamo_events if event.graph]
+
+
+def reset_dynamo_metrics() -> None:
+    with _lock:
+        _dynamo_events.clear()
+
+
+def _dynamo_metric(event: Event, graph: GraphFacts) -> DynamoMetric:
+    lowering, seconds = graph.lowering_seconds * 1e6, event.seconds * 1e6
+    return DynamoMetric(graph.name, graph.nodes, lowering, seconds, event.size, event.tier)
 
 
 def requests() -> dict[str, int]:
