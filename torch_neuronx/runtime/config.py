@@ -154,8 +154,8 @@ DISABLE_FALLBACK_EXECUTION = Variable(
     FLAG,
     True,
     "1",
-    "torch.compile (not in this release): a graph that does not compile raises instead of running "
-    "eagerly.",
+    "torch.compile: a graph that has no program raises; 0: it runs eagerly, with a warning. The "
+    "option fallback_execution of torch.compile wins.",
 )
 ENABLE_CONCATENATION = Variable(
     "TORCH_NEURONX_ENABLE_CONCATENATION",
