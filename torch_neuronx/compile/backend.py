@@ -60,7 +60,7 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
 
     table = {**roads.decompositions(), **composed.varlen()}
     if hasattr(torch.ops.prims, "fma"):
-        fma = torch.ops.prims.fma.default
+        fma: Any = torch.ops.prims.fma.default
         table[fma] = fma.impl_aten
     return table
 

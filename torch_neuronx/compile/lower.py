@@ -148,7 +148,8 @@ class _Lowering:
             if target in self.captured.host_mutations or not self.bases.is_replaced_by(spec):
                 continue
             meta, offset = self._meta(new)
-            if meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides)) and not offset:
+            told = graph.Meta(tuple(spec.sizes), spec.dtype, tuple(spec.strides))
+            if meta == told and not offset:
                 source = _Source(("result", written["base", spec.base]), meta, 0, is_update=True)
                 self.sources.setdefault(_storage(new), source)
 

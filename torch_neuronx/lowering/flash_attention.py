@@ -1,8 +1,8 @@
 """The flash attention ops: whole batches, and packed documents (torch.nn.attention.varlen).
 
-Dense, with a mask of who sees whom: a query sees the keys of its own document, and of them those
-in its window, which is aligned to the documents' last tokens. Shape suffixes: B batch, T tokens, Q
-of them queries, S keys, H query heads, K key heads, D head dim, N documents.
+Documents are laid out as a batch, each with room for the longest, so that none meets another; they
+attend there behind a mask and are packed again. Shape suffixes: B batch or documents, T tokens of
+all documents, Q queries and S keys of one, H query heads, K key heads, D head dim.
 """
 
 from __future__ import annotations
@@ -38,26 +38,25 @@ def flash_attention(
     return_debug_mask, *, scale=None, window_size_left=None, window_size_right=None,
     seqused_k=None, alibi_slopes=None, block_table=None, num_splits=None,
 ):  # fmt: skip
-    """-> (output, logsumexp, generator state, unused, debug mask); [B, T, H, D], or [T, H, D] with
-    documents. A page of the cache that `block_table` [N, pages] names is [tokens, K, D]."""
+    """-> (output, logsumexp, generator state, unused, debug mask). Tensors are [B, T, H, D], or
+    with documents [T, H, D]; keys may be in a pool of pages [.., tokens, K, D], of which
+    `block_table` [B, pages] says where each document's are."""
     if return_debug_mask or alibi_slopes is not None:
         raise NotImplementedError("flash attention with a debug mask or alibi slopes")
-    queries = None if cum_seq_q is None else _packed(cum_seq_q, query.shape[0])
-    keys = None if cum_seq_k is None else _packed(cum_seq_k, key.shape[0])
     if block_table is not None:
         key, value = (_unpaged(x, block_table) for x in (key, value))
-        keys = _paged(block_table.shape[0], key.shape[0])
-    if seqused_k is not None and keys is not None:
+    queries, keys = _layout(query, cum_seq_q, max_q), _layout(key, cum_seq_k, max_k)
+    if seqused_k is not None:
         keys = keys._replace(lengths=hlo.convert(seqused_k, torch.int32))
-    window = _Window.of(window_size_left, window_size_right, is_causal)
-    seen = _seen(query, key, queries, keys, window)
-    q, k, v = (_by_head(x) for x in (query, key, value))
-    metas = (_meta_by_head(out[0]), Meta(q.shape[:3], out[1].dtype, ()))
+    seen = _seen(queries, keys, window_size_left, window_size_right, is_causal)
+    q, k, v = queries.spread(query), keys.spread(key), keys.spread(value)
+    metas = Meta(q.shape, out[0].dtype, ()), Meta(q.shape[:3], out[1].dtype, ())
     y, lse, *_, seed, offset, _ = attention(metas, q, k, v, seen, dropout_p, scale=scale)
+    lse = queries.pack(hlo.expand_dims(lse, 3))
     state = [hlo.reshape(hlo.bitcast(x, torch.uint64), [1]) for x in (seed, offset)]
     return (
-        _by_token(y, out[0].shape),
-        hlo.reshape(lse, out[1].shape),
+        queries.pack(y),
+        hlo.reshape(_swapped(lse), out[1].shape),
         hlo.concat(state, 0),
         hlo.full((), 0, torch.uint64),
         hlo.full((0,), 0, query.dtype),
@@ -74,106 +73,104 @@ def flash_attention_backward(
     out, grad, query, key, value, result, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
     is_causal, rng_state, unused, *, scale=None, window_size_left=None, window_size_right=None,
 ):  # fmt: skip
-    queries = keys = None
-    if query.ndim == 3:
-        queries = _packed(cum_seq_q, query.shape[0])
-        keys = _packed(cum_seq_k, key.shape[0])
-    window = _Window.of(window_size_left, window_size_right, is_causal)
-    seen = _seen(query, key, queries, keys, window)
-    grad, q, k, v, result = (_by_head(x) for x in (grad, query, key, value, result))
+    packed = query.ndim == 3
+    queries = _layout(query, cum_seq_q if packed else None, max_q)
+    keys = _layout(key, cum_seq_k if packed else None, max_k)
+    seen = _seen(queries, keys, window_size_left, window_size_right, is_causal)
+    grad, q, result = (queries.spread(x) for x in (grad, query, result))
+    k, v = keys.spread(key), keys.spread(value)
+    lse = queries.spread(_swapped(hlo.expand_dims(logsumexp, logsumexp.ndim)))
     seed, offset = (hlo.slice_dim(hlo.bitcast(rng_state, torch.int64), 0, i, i + 1) for i in (0, 1))
-    gradients = attention_backward(
-        [*(_meta_by_head(m) for m in out), None], grad, q, k, v, seen, [True, True, True, False],
-        result, logsumexp, None, None, max_q, max_k, dropout_p, False, seed, offset, scale=scale,
+    metas = [Meta(x.shape, m.dtype, ()) for x, m in zip((q, k, v), out, strict=True)]
+    dq, dk, dv, _ = attention_backward(
+        [*metas, None], grad, q, k, v, seen, [True, True, True, False], result,
+        hlo.reshape(lse, lse.shape[:3]), None, None, max_q, max_k, dropout_p, False, seed, offset,
+        scale=scale,
     )  # fmt: skip
-    return tuple(_by_token(g, m.shape) for g, m in zip(gradients, out, strict=False))
+    return queries.pack(dq), keys.pack(dk), keys.pack(dv)
 
 
-class _Window(NamedTuple):
-    """How many keys before and after its own place a query sees; None: all of them."""
+class _Layout(NamedTuple):
+    """Where tokens [B, T, H, D], or documents' tokens [T, H, D], are in a batch [B, H, room, D]."""
 
-    left: int | None
-    right: int | None
+    room: int
+    lengths: Value  # int32 [B]
+    place: Value | None  # int32 [T]: the token's place among B * room, and past them if it has none
+    token: Value | None  # int32 [B * room]: the token at that place, and past them if there is none
 
-    @classmethod
-    def of(cls, left: int | None, right: int | None, is_causal: bool) -> _Window:
-        """From an op's arguments, where negative numbers also stand for no limit."""
-        left, right = (n if n is not None and n >= 0 else None for n in (left, right))
-        return cls(left, 0 if is_causal else right)
+    def spread(self, x: Value) -> Value:
+        """The batch, with zeros where a document is shorter."""
+        if self.token is not None:
+            rows = _rows(x, self.token)
+            x = hlo.reshape(rows, (-1, self.room, *x.shape[1:]))
+        return hlo.transpose(x, [0, 2, 1, 3])
 
-    def sees(self, row: Value, column: Value) -> Value:
-        """bool, of the places of queries and of keys."""
-        seen = hlo.full(row.shape, True, torch.bool)
-        if self.left is not None:
-            seen = seen & (column >= row - self.left)
-        if self.right is not None:
-            seen = seen & (column <= row + self.right)
-        return seen
-
-
-class _Documents(NamedTuple):
-    """Where N documents lie among T tokens."""
-
-    own: Value  # bool [T, N]: whose token it is; nobody's past the last document
-    starts: Value  # int32 [N]
-    lengths: Value  # int32 [N]
-
-    def of(self, x: Value) -> Value:
-        """int32 [T]: what `x` [N] says of each token's document; 0 where it has none."""
-        return hlo.reduce(hlo.select(self.own, hlo.broadcast_to(x, self.own.shape), 0), [1], "add")
-
-    def number(self) -> Value:
-        """int32 [T]: which document, from 1 on; 0 for none."""
-        return self.of(hlo.iota(self.starts.shape, 0, torch.int32) + 1)
+    def pack(self, x: Value) -> Value:
+        x = hlo.transpose(x, [0, 2, 1, 3])
+        if self.place is None:
+            return x
+        return _rows(hlo.reshape(x, (-1, *x.shape[2:])), self.place)
 
 
-def _packed(cumulative: Value, tokens: int) -> _Documents:
-    """Documents that follow each other, document n from token cumulative[n] on."""
-    bounds, count = hlo.convert(cumulative, torch.int32), cumulative.numel - 1
+def _layout(x: Value, cumulative: Value | None, longest: int) -> _Layout:
+    """Of `x`, whose document b begins with token cumulative[b]; else of a batch, row by row."""
+    if cumulative is None:
+        lengths = hlo.full((x.shape[0],), x.shape[1], torch.int32)
+        return _Layout(x.shape[1], lengths, None, None)
+    bounds, count, tokens = hlo.convert(cumulative, torch.int32), cumulative.numel - 1, x.shape[0]
     starts, ends = hlo.slice_dim(bounds, 0, 0, count), hlo.slice_dim(bounds, 0, 1, count + 1)
-    token = hlo.iota((tokens, count), 0, torch.int32)
-    return _Documents((token >= starts) & (token < ends), starts, ends - starts)
+    shape = (tokens, count)
+    token, document = hlo.iota(shape, 0, torch.int32), hlo.iota(shape, 1, torch.int32)
+    inside = (token >= starts) & (token < ends) & (token < starts + longest)
+    nowhere = count * longest
+    place = hlo.select(inside, document * longest + token - starts, nowhere)
+    at = hlo.iota((count, longest), 1, torch.int32)
+    column = hlo.expand_dims(starts, 1)
+    there = at < hlo.expand_dims(ends - starts, 1)
+    return _Layout(
+        longest,
+        ends - starts,
+        hlo.reduce(place, [1], "min"),
+        hlo.reshape(hlo.select(there, column + at, tokens), (nowhere,)),
+    )
 
 
-def _paged(documents: int, tokens: int) -> _Documents:
-    """Documents that have the same room each."""
-    room, shape = tokens // documents, (tokens, documents)
-    own = hlo.iota(shape, 0, torch.int32) / room == hlo.iota(shape, 1, torch.int32)
-    starts = hlo.iota((documents,), 0, torch.int32) * room
-    return _Documents(own, starts, hlo.full((documents,), room, torch.int32))
+def _rows(x: Value, index: Value) -> Value:
+    """x[index] along dimension 0; zeros for an index past its end."""
+    if not x.shape[0]:
+        return hlo.full((*index.shape, *x.shape[1:]), 0, x.dtype)
+    there = hlo.reshape(index < x.shape[0], (-1, *[1] * (x.ndim - 1)))
+    return hlo.select(there, take(x, 0, hlo.min(index, x.shape[0] - 1)), 0)
 
 
 def _unpaged(pool: Value, block_table: Value) -> Value:
-    """[N * pages * tokens, K, D] of a pool of pages [.., tokens, K, D]."""
+    """[B, pages * tokens, K, D] of a pool [.., tokens, K, D]."""
     pages = take(pool, 0, hlo.convert(block_table, torch.int32))
-    return hlo.reshape(pages, (-1, *pool.shape[2:]))
+    return hlo.reshape(pages, (block_table.shape[0], -1, *pool.shape[2:]))
 
 
 def _seen(
-    query: Value, key: Value, queries: _Documents | None, keys: _Documents | None, window: _Window
+    queries: _Layout, keys: _Layout, left: int | None, right: int | None, is_causal: bool
 ) -> Value:
-    """bool [Q, S]: whether a query sees a key."""
-    shape = (query.shape[-3], key.shape[-3])
-    row, column = hlo.iota(shape, 0, torch.int32), hlo.iota(shape, 1, torch.int32)
-    if queries is None or keys is None:
-        return window.sees(row + (shape[1] - shape[0]), column)
-    row = row + hlo.expand_dims(queries.of(keys.lengths - queries.lengths - queries.starts), 1)
-    column = column - keys.of(keys.starts)
-    number = hlo.expand_dims(queries.number(), 1)
-    own = (number == keys.number()) & (number > 0) & (column < keys.of(keys.lengths))
-    return own & window.sees(row, column)
+    """bool [B, 1, Q, S]: whether a query sees a key. The window is as many keys before (`left`) and
+    after (`right`) the query's own place, None or -1 for all; last query and last key are level."""
+    shape = (queries.lengths.numel, 1, queries.room, keys.room)
+    column = hlo.iota(shape, 3, torch.int32)
+    shift, length = (
+        hlo.reshape(x, (-1, 1, 1, 1)) for x in (keys.lengths - queries.lengths, keys.lengths)
+    )
+    row = hlo.iota(shape, 2, torch.int32) + shift
+    seen = column < length
+    if left is not None and left >= 0:
+        seen = seen & (column >= row - left)
+    if is_causal:
+        right = 0
+    if right is not None and right >= 0:
+        seen = seen & (column <= row + right)
+    return seen
 
 
-def _by_head(x: Value) -> Value:
-    """[B, T, H, D] or [T, H, D] as [B, H, T, D]."""
-    x = x if x.ndim == 4 else hlo.expand_dims(x, 0)
-    return hlo.transpose(x, [0, 2, 1, 3])
-
-
-def _by_token(x: Value, shape: tuple[int, ...]) -> Value:
-    return hlo.reshape(hlo.transpose(x, [0, 2, 1, 3]), shape)
-
-
-def _meta_by_head(meta: Meta) -> Meta:
-    t, h, d = meta.shape[-3:]
-    return meta._replace(shape=(*(meta.shape[:-3] or (1,)), h, t, d))
+def _swapped(x: Value) -> Value:
+    """[.., A, B, C] as [.., B, A, C]."""
+    lead = x.ndim - 3
+    return hlo.transpose(x, [*range(lead), lead + 1, lead, lead + 2])
