@@ -52,6 +52,7 @@ def _devices() -> Iterator[Line]:
     for index in range(device.device_count()):
         found = device.get_device_properties(index)
         yield f"neuron:{index}", f"{found.name}, {found.total_memory / 2**30:.1f} GiB"
+    yield "flex_attention", "after torch_neuronx.enable_flex_attention()"
 
 
 def _cache() -> Iterator[Line]:

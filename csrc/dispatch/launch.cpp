@@ -210,7 +210,9 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
   );
   auto* impl = result.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(view->sizes, view->strides, tensor.storage_offset() + view->offset);
-  impl->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  if (!result.is_inference() && !tensor.is_inference()) {
+    impl->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  }
   return result;
 }
 

@@ -77,6 +77,26 @@ def test_shared_storages(program, inputs, grad):
     ) == len(ours)
 
 
+def test_views_made_in_inference_mode():
+    function = compiled(outputs_share, fullgraph=True)
+    theirs, ours = overlapping("cpu"), overlapping("neuron")
+    with torch.inference_mode():
+        same(function(*ours), outputs_share(*theirs))
+        same(function(*overlapping("neuron")), outputs_share(*theirs))
+
+
+def test_an_output_and_its_view_have_one_version():
+    def activations(x):
+        y = x.exp()
+        return y, y.view(-1)
+
+    x = torch.ones(2, 2, device="neuron", requires_grad=True)
+    y, flat = compiled(activations)(x)
+    y.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        flat.sum().backward()
+
+
 def test_offsets_that_differ_share_a_program():
     function = compiled(lambda row: row * 2 + 1, fullgraph=True, dynamic=False)
     table = torch.arange(12.0).view(3, 4).to("neuron")

@@ -8,15 +8,12 @@ costs nothing; everything else is a new tensor with the strides that PyTorch say
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from torch_neuronx.compile import origin
 from torch_neuronx.compile.captured import Captured
@@ -25,10 +22,10 @@ from torch_neuronx.eager.call import Call, TensorSpec
 from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.plan import Plan, lowering_lock
 from torch_neuronx.eager.program import Launch
-from torch_neuronx.eager.roads import is_view
 from torch_neuronx.lowering import graph, hlo
 from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.module import Module
+from torch_neuronx.lowering.storages import StorageKey, storage_of
 from torch_neuronx.lowering.value import LoweringError, Value
 
 
@@ -46,9 +43,6 @@ def plan(captured: Captured, call: Call, version: str = "") -> Plan:
         launch.inputs = module.inputs
         launch.rng_increment = module.program.rng_used
         return Plan(launch, module.serialize(version), captured.module.graph)
-
-
-_Storage = tuple[fx.Node, StorageWeakRef]
 
 
 @dataclass
@@ -83,7 +77,7 @@ class _Lowering:
         self.symbols = captured.symbols(self.given)
         self.bases = Bases(module, call)
         self.placed = Placement(self.bases)
-        self.sources: dict[_Storage, _Source] = {}
+        self.sources: dict[StorageKey, _Source] = {}
 
     def lower(self) -> tuple[Launch, list[Value], dict[tuple[Any, ...], int]]:
         interpreter = _Interpreter(self.symbols)
@@ -139,7 +133,7 @@ class _Lowering:
             as_told = meta == (tuple(spec.sizes), spec.dtype, tuple(spec.strides))
             if as_told and not spec.conj and not spec.neg:
                 source = _Source(("arg", spec.index), meta, offset)
-                self.sources.setdefault(_storage(node), source)
+                self.sources.setdefault(storage_of(node), source)
 
     def _add_updates(self, written: dict[tuple[Any, ...], int]) -> None:
         """What an input holds after the call is a result already, and needs no second buffer."""
@@ -151,14 +145,14 @@ class _Lowering:
             told = graph.Meta(tuple(spec.sizes), spec.dtype, tuple(spec.strides))
             if meta == told and not offset:
                 source = _Source(("result", written["base", spec.base]), meta, 0, is_update=True)
-                self.sources.setdefault(_storage(new), source)
+                self.sources.setdefault(storage_of(new), source)
 
     def _add_sources(self, values: dict[fx.Node, Any]) -> None:
         """Of results that share a storage, one that fills it is made; the others are its views."""
-        shared: dict[_Storage, list[fx.Node]] = {}
+        shared: dict[StorageKey, list[fx.Node]] = {}
         for node in self.captured.outputs:
             if _is_placed(node) and isinstance(values[node], Value):
-                shared.setdefault(_storage(node), []).append(node)
+                shared.setdefault(storage_of(node), []).append(node)
         for storage, nodes in shared.items():
             if storage in self.sources or storage[1] in self.captured.mutated_storages:
                 continue
@@ -183,7 +177,7 @@ class _Lowering:
             return ("none",) if value is None else ("value", value)
         if not isinstance(node.meta["val"], torch.Tensor):
             return self.placed.new(value, ())  # a number, which `host` reads
-        source = self.sources.get(_storage(node)) if _is_placed(node) else None
+        source = self.sources.get(storage_of(node)) if _is_placed(node) else None
         if source is None or source.meta.dtype != node.meta["val"].dtype:
             return self._fresh(node, values)
         meta, offset = self._meta(node)
@@ -221,20 +215,6 @@ def _is_placed(node: Any) -> bool:
     if not isinstance(val, torch.Tensor) or val.device.type != "neuron":
         return False
     return not free_unbacked_symbols(val.storage_offset())
-
-
-def _storage(node: fx.Node) -> _Storage:
-    """What the nodes that share a storage have in common. Metadata alone does not tell: the results
-    of two calls of one inner graph may be the same fake tensors."""
-    return _viewed(node), StorageWeakRef(node.meta["val"].untyped_storage())
-
-
-def _viewed(node: Any) -> fx.Node:
-    """The node of which it is a view, itself if it is none."""
-    source = node.args[0] if node.target is operator.getitem else node
-    if isinstance(source.target, OpOverload) and is_view(source.target):
-        return _viewed(source.args[0])
-    return node
 
 
 def _end(meta: graph.Meta, offset: int) -> int:

@@ -113,7 +113,7 @@ class _Segments:
 
 def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
     """The number of each node's segment: a cut has its own, with what takes its results apart."""
-    number, part_of = 0, {}
+    number, part_of = 0, dict[fx.Node, int]()
     for node in module.graph.nodes:
         if node.target is operator.getitem and node.args[0] in cuts:
             part_of[node] = part_of[node.args[0]]

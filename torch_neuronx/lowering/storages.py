@@ -1,16 +1,19 @@
 """as_strided inside a graph: elements are found by their place in the storage of the tensor.
 
-A Value has no storage. But in the metadata of a graph views share the storage of what they were made
-of, and the first value that fills a storage says what all of it holds. Called by `graph`.
+A Value has no storage. But in the metadata of a graph views share the storage of what they were
+made of, and the first value that fills a storage says what all of it holds. Called by `graph`, and
+for its keys by `compile`.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from torch_neuronx.lowering import hlo, recipe
@@ -26,13 +29,32 @@ def is_strided(node: fx.Node) -> bool:
     return node.target in _READS or node.target in _WRITES
 
 
+StorageKey = tuple[fx.Node, StorageWeakRef]
+
+
+def storage_of(node: fx.Node) -> StorageKey:
+    """What the nodes have in common that share a storage. Metadata alone does not tell: the results
+    of two calls of one inner graph may be the same fake tensors."""
+    return _viewed(node), StorageWeakRef(node.meta["val"].untyped_storage())
+
+
+def _viewed(node: Any) -> fx.Node:
+    """The node of which it is a view, itself if it is none."""
+    from torch_neuronx.eager.roads import is_view
+
+    source = node.args[0] if node.target is operator.getitem else node
+    if isinstance(source.target, OpOverload) and is_view(source.target):
+        return _viewed(source.args[0])
+    return node
+
+
 class Storages:
     """The values that fill the storages of one graph, in memory order."""
 
     def __init__(self, meta_of: Callable[[Any], Meta], number: Callable[[Any], int]) -> None:
         self._meta_of = meta_of
         self._number = number
-        self._flat: dict[StorageWeakRef, Value] = {}
+        self._flat: dict[StorageKey, Value] = {}
 
     def add(self, node: fx.Node, value: Any) -> None:
         """Notes what a node's storage holds, if the node's tensor is all of it."""
@@ -44,12 +66,12 @@ class Storages:
             return
         if meta.numel * meta.dtype.itemsize == nbytes:
             flat = hlo.reshape(recipe.to_memory(value, meta.strides), (value.numel,))
-            self._flat.setdefault(StorageWeakRef(val.untyped_storage()), flat)
+            self._flat.setdefault(storage_of(node), flat)
 
     def apply(self, node: Any, args: Any, kwargs: Any) -> Value:
         """The result of an as_strided node, whose arguments are these."""
         source = node.args[0].meta["val"]
-        flat = self._flat.get(StorageWeakRef(source.untyped_storage()))
+        flat = self._flat.get(storage_of(node.args[0]))
         if flat is None or flat.dtype != source.dtype:
             raise NotImplementedError("it reads a storage of which the graph sees a part only")
         given = dict(zip(("self", "src", "size", "stride", "offset"), args, strict=False))
