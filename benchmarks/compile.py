@@ -1,8 +1,8 @@
 """torch.compile on neuron against Inductor and CPU eager: the first training step and later ones.
 
 One process per backend, alternating, each with empty caches, and one more that finds what it left.
-The figures are medians over the rounds. "Cold compile" is what the empty cache costs: the difference
-of the two first steps. Then, in one process, what a call of a graph with ten small inputs costs.
+The figures are medians over the rounds. "Cold compile" is what the empty cache costs: the
+difference of the two first steps. Then, in one process, the cost of calling a graph of ten inputs.
 """
 
 import argparse

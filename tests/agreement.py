@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-
 _compiles = False
 
 

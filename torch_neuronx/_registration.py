@@ -19,12 +19,14 @@ def register() -> None:
     torch.utils.rename_privateuse1_backend("neuron")
     from torch_neuronx import device
     from torch_neuronx.compile import artifacts
+    from torch_neuronx.device import higher_order
 
     torch._register_device_module("neuron", device)
     for name in ("amp", "memory", "random"):  # so that `import torch.neuron.amp` finds ours
         sys.modules[f"torch.neuron.{name}"] = getattr(device, name)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     artifacts.register()
+    higher_order.register()
     atexit.register(_let_backward_end)
 
 

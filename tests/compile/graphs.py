@@ -21,10 +21,10 @@ def traces():
 
 
 def extra_memory(function):
-    """Bytes of the device that a call needs at once, beyond what was in use before it."""
+    """Bytes of the device that a call needs at its peak, beyond those in use before it."""
     torch.neuron.synchronize()
-    torch.neuron.reset_peak_memory_stats()
     before = torch.neuron.memory_allocated()
+    torch.neuron.reset_peak_memory_stats()
     function()
     torch.neuron.synchronize()
     return torch.neuron.max_memory_allocated() - before

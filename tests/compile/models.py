@@ -17,7 +17,7 @@ VOCABULARY, CLASSES = 61, 5
 
 @dataclass(frozen=True)
 class Model:
-    """`terms`: of the longest sum in the forward and backward pass. `random`: the forward pass draws
+    """`terms`: of the longest sum in the forward or backward pass. `random`: the model draws
     numbers, and those of the CPU are others."""
 
     make: Callable[[], nn.Module]

@@ -5,6 +5,9 @@ import torch
 from agreement import on, random, same
 from graphs import compiled, graph_rows
 
+from torch_neuronx.lowering.flags import lowering_flags
+from torch_neuronx.lowering.registry import lowers
+
 log = []
 
 
@@ -61,6 +64,24 @@ def test_results_of_a_custom_op():
     before = len(graph_rows())
     same(compiled(program, fullgraph=True)(on("neuron", x)), program(x))
     assert len(graph_rows()) - before >= 2  # what lies between is compiled
+
+
+def test_an_op_with_a_lowering_is_part_of_the_graph():
+    @torch.library.custom_op("compile_test::lowered", mutates_args=())
+    def lowered(x: torch.Tensor, by: float) -> torch.Tensor:
+        return x * by
+
+    lowered.register_fake(lambda x, by: torch.empty_like(x))
+    before = lowering_flags()
+
+    @lowers(torch.ops.compile_test.lowered.default)
+    def rule(out, x, by):
+        return x * by
+
+    assert lowering_flags() != before  # nothing cached under another rule is used
+    x, rows = random(4), len(graph_rows())
+    same(compiled(lambda x: lowered(x + 1, 3.0) - 1, fullgraph=True)(on("neuron", x)), x * 3 + 2)
+    assert len(graph_rows()) - rows == 1
 
 
 def test_gradients_through_a_custom_op():

@@ -109,3 +109,49 @@ def test_factories_of_a_dynamic_size(dynamic):
     function = compiled(positions, dynamic=dynamic)
     for length in (2, 3):
         same(function(torch.ones(length, device="neuron")), torch.arange(length).float())
+
+
+def write_at(cache, new, at):
+    cache[:, at : at + 1] = new
+    return cache[:, at - 1 : at] + at
+
+
+def test_a_position_is_a_run_time_number():
+    function, caches = compiled(write_at), (torch.zeros(2, 40), torch.zeros(2, 40).to("neuron"))
+    since = len(torch_neuronx.explain().rows)
+    for at in range(1, 40):
+        new = random(2, 1, seed=at)
+        want = write_at(caches[0], new, at)
+        same(function(caches[1], on("neuron", new), at), want)
+        same(caches[1], caches[0])
+    assert len(graph_rows(since)) <= 3  # two static traces, and one for every position after them
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, n: x[n] * n,
+        lambda x, n: x[-n] + 1,
+        lambda x, n: x.narrow(0, n, 2).exp(),
+        lambda x, n: x[n - 2 : n + 1 : 2].exp(),
+        lambda x, n: x[: x.shape[0] // 2].select_scatter(x[n], 0, 1) + n * 2,
+        lambda x, n: x.roll(1) + torch.arange(n, n + 6, device=x.device)[:, None],
+        lambda x, n: torch.where(x > n / 3, x, float(n)),
+    ],
+)
+def test_numbers_that_no_shape_depends_on(program):
+    function = compiled(program, dynamic=True, fullgraph=True)
+    x = random(6, 3)
+    since = len(torch_neuronx.explain().rows)
+    for n in (2, 3, 4):
+        same(function(on("neuron", x), n), program(x, n))
+    assert len(graph_rows(since)) == 1
+
+
+def test_numbers_that_shapes_depend_on_are_in_the_key():
+    function = compiled(lambda x, n: x[:n].sum(0) + x.new_ones(n).sum(), dynamic=True)
+    x = random(6, 3)
+    since = len(torch_neuronx.explain().rows)
+    for n in (2, 3, 4):
+        same(function(on("neuron", x), n), x[:n].sum(0) + n)
+    assert len(graph_rows(since)) == 3

@@ -267,3 +267,26 @@ class Halved(torch.autograd.Function):
 
 def test_autograd_functions():
     agree_compiled(lambda x: Halved.apply(x.sin()).cos(), random(3, 4), gradient=True)
+
+
+def test_under_autocast():
+    @torch.compiler.nested_compile_region
+    def region(x, w):
+        return (x @ w).sin()
+
+    def chosen(x, w):
+        return torch.cond(x.sum() > 0, lambda x, w: x @ w, lambda x, w: w @ x, (x, w))
+
+    def program(x, w):
+        with torch.autocast("neuron"):
+            return chosen(x, w), region(x, w)
+
+    def reference(x, w):
+        return x @ w if x.sum() > 0 else w @ x, (x @ w).sin()
+
+    x, w = random(4, 4), random(4, 4, seed=1)
+    narrow = [t.bfloat16() for t in (x, w)]
+    got = compiled(program, fullgraph=True)(on("neuron", x), on("neuron", w))
+    assert [t.dtype for t in got] == [torch.bfloat16] * 2
+    # One rounding of each product, whose terms are of order one.
+    same(got, reference(*narrow), rtol=0.02, atol=0.02)

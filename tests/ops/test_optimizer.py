@@ -42,6 +42,19 @@ def test_steps(name, style):
     assert not torch_neuronx.get_fallback_ops()
 
 
+def test_the_second_moment_keeps_the_digits_of_one_minus_beta():
+    """A float32 beta of 0.999 would be wrong by eps / 0.001 of what is left of 1."""
+
+    def run(p):
+        optimizer = torch.optim.AdamW([p.detach().requires_grad_()], fused=True)
+        (parameter,) = optimizer.param_groups[0]["params"]
+        parameter.grad = torch.cos(p)
+        optimizer.step()
+        return optimizer.state[parameter]["exp_avg_sq"]
+
+    agree(run, torch.randn(64), rtol=4 * torch.finfo(torch.float32).eps, atol=0)
+
+
 def test_changing_learning_rate_compiles_nothing():
     parameter = torch.randn(4, 3, device="neuron", requires_grad=True)
     optimizer = torch.optim.AdamW([parameter], lr=0.1, fused=True)

@@ -54,8 +54,8 @@ def test_view_reads_and_writes(name):
     agree(read, numbers(4, 5, 6))
     if name == "expand":
         return
-    # PyTorch's functionalization refuses a write to windows that overlap, and takes it for one to
-    # all of the tensor when there is a gap between windows: every backend of torch.compile has that.
+    # PyTorch's functionalization, and so every backend of torch.compile, refuses a write to windows
+    # that overlap, and takes a write to windows with gaps for one to all of the tensor.
     with compiling(False) if name.startswith("unfold") else contextlib.nullcontext():
         agree(write, numbers(4, 5, 6))
 

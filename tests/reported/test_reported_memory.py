@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from agreement import agree_by_device as agree
-from agreement import on, random
+from agreement import on, ours, random
 
 import torch_neuronx
 
@@ -65,9 +65,10 @@ def make_step():
         torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)
     ).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+    forward = ours(model)
 
     def step(x):
-        loss = model(x).square().mean()
+        loss = forward(x).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -88,6 +89,19 @@ def test_70_saving_compiles_nothing(tmp_path):
     assert compiles() == before
     again = torch.load(tmp_path / "model.pt", weights_only=True)
     assert all(value.device.type == "neuron" for value in again.values())
+
+
+def test_70_a_short_last_batch_is_one_more_shape():
+    _, step = make_step()
+    for _ in range(2):
+        step(on(DEVICE, random(8, 64)))
+    graphs = len(torch.neuron.get_dynamo_metrics())
+    step(on(DEVICE, random(5, 64)))
+    assert len(torch.neuron.get_dynamo_metrics()) - graphs <= 2  # forward and backward
+    before = compiles()
+    step(on(DEVICE, random(8, 64)))
+    step(on(DEVICE, random(5, 64)))
+    assert compiles() == before
 
 
 def test_70_padded_lengths_share_their_programs():
@@ -141,7 +155,7 @@ def test_72_printing_inside_forward(capsys):
 
 def test_73_outputs_keep_the_device_index():
     p = torch.nn.Parameter(on("neuron:0", random(4, 4)))
-    assert (p.view(16) + 1).device == torch.device("neuron:0")
+    assert ours(lambda: p.view(16) + 1)().device == torch.device("neuron:0")
 
 
 def test_74_import_torch_alone():

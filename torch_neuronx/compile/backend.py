@@ -36,8 +36,10 @@ def neuron(
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     from torch_neuronx.compile import device_interface, origin
+    from torch_neuronx.device import higher_order
 
     device_interface.register()
+    higher_order.register()
     chosen = parse(mode, options)
     compiler = functools.partial(
         _compiler, chosen, origin.of_current_compile(module, example_inputs, chosen.model_name)

@@ -12,12 +12,12 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import sympy
 import torch
 from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from torch_neuronx.compile import rng_state
+from torch_neuronx.compile.runtime_sizes import runtime_sizes
 from torch_neuronx.lowering import graph
 
 aten = torch.ops.aten
@@ -33,8 +33,9 @@ class Captured:
         rng_state.annotate(module)
         nodes: list[Any] = list(module.graph.nodes)
         placeholders = [n for n in nodes if n.op == "placeholder"]
-        # Each input, and whether it is a tensor (else a size).
-        self.inputs = {n: isinstance(n.meta["val"], torch.Tensor) for n in placeholders}
+        self.runtime_sizes = runtime_sizes(module)
+        # Each input, and whether it is given as a tensor (else as a size, which is in the key).
+        self.inputs = {n: _is_tensor(n) or n in self.runtime_sizes for n in placeholders}
         self.epilogue = [n for n in nodes if _is_update(n)]
         # Input -> the value that it has after the call.
         self.mutations: dict[fx.Node, fx.Node] = {n.args[0]: n.args[1] for n in self.epilogue}
@@ -64,7 +65,7 @@ class Captured:
     def device(self) -> torch.device:
         """Of the graph's tensors; the first one where they do not say."""
         vals = (n.meta.get("val") for n in self.module.graph.nodes)
-        found = (t.device for v in vals for t in _members(v) if t.device.type == "neuron")
+        found = (t.device for v in vals for t in members(v) if t.device.type == "neuron")
         return torch.device("neuron", next(found, torch.device("neuron")).index or 0)
 
     @functools.cached_property
@@ -73,38 +74,33 @@ class Captured:
         if self.kind != "backward":
             return []
         ours = ("primals", "tangents")
-        return [n for n, t in self.inputs.items() if t and not n.name.startswith(ours)]
+        return [n for n in self.inputs if _is_tensor(n) and not n.name.startswith(ours)]
 
     def symbols(self, given: Mapping[fx.Node, Any]) -> graph.Symbols:
         """The values of the symbolic sizes when the inputs are these (see `eager.call`)."""
-        bound: dict[Any, int] = {}
+        bound: dict[Any, Any] = {}
         for node, value in given.items():
-            val = node.meta["val"]
-            if isinstance(val, torch.Tensor):
-                sizes = getattr(value, "sizes", ())
-                _bind(bound, zip(val.shape, sizes, strict=False))
-            else:
-                _bind(bound, [(val, value)])
+            if node not in self.runtime_sizes:
+                graph.bind(bound, node.meta["val"], getattr(value, "sizes", value))
         return bound
 
     @functools.cached_property
     def fingerprint(self) -> bytes:
         """A hash of all that its programs depend on in the graph; the same in every process."""
         digest = hashlib.blake2b(digest_size=20)
+        saved = [i for i, n in enumerate(self.inputs) if n in self.saved]
+        digest.update(f"{self.kind} {saved}\n".encode())
         for line in _lines(self.module):
             digest.update(line)
         return digest.digest()
 
 
-def _bind(bound: dict[Any, int], pairs: Any) -> None:
-    for size, value in pairs:
-        if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            expression = size.node.expr
-            if expression.is_Symbol:
-                bound[expression] = sympy.sympify(value)
+def _is_tensor(node: fx.Node) -> bool:
+    return isinstance(node.meta["val"], torch.Tensor)
 
 
-def _members(val: Any) -> Iterator[torch.Tensor]:
+def members(val: Any) -> Iterator[torch.Tensor]:
+    """The tensors that a node's metadata speaks of."""
     for member in val if isinstance(val, (list, tuple)) else (val,):
         if isinstance(member, torch.Tensor):
             yield member

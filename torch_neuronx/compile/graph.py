@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import fx
 
 from torch_neuronx import _C
-from torch_neuronx.compile import artifacts, host, lower, origin, split
-from torch_neuronx.compile.captured import Captured
+from torch_neuronx.compile import artifacts, host, lower, origin, rng_state, split
+from torch_neuronx.compile.captured import Captured, members
 from torch_neuronx.compile.options import Options
 from torch_neuronx.eager import check_memory
 from torch_neuronx.eager.call import Call
@@ -36,7 +35,8 @@ def compile_graph(module: fx.GraphModule, kind: str, made: origin.Origin, option
     kind: "forward", "backward" or "inference".
     """
     made = made.part(kind)
-    devices = {t.device.type for t in _tensors(module)}
+    vals = (node.meta.get("val") for node in module.graph.nodes)
+    devices = {t.device.type for val in vals for t in members(val)}
     if devices and "neuron" not in devices:
         return _without_device(module, devices, made)
     reason = split.reason_against(module)
@@ -133,7 +133,8 @@ def _refusal(made: origin.Origin, reason: str) -> str:
 
 def _eagerly(module: fx.GraphModule, made: origin.Origin, reason: str) -> Run:
     warnings.warn(f"{made.name} is not compiled but runs eagerly, op by op: {reason}", stacklevel=3)
-    return boxed(lambda args: module(*_taken(args)))
+    runnable = rng_state.make_eager(module)
+    return boxed(lambda args: runnable(*_taken(args)))
 
 
 def _taken(args: list[Any]) -> list[Any]:
@@ -156,11 +157,3 @@ def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Orig
         stacklevel=2,
     )
     return boxed(lambda args: module(*_taken(args)))
-
-
-def _tensors(module: fx.GraphModule) -> Iterator[torch.Tensor]:
-    for node in module.graph.nodes:
-        val = node.meta.get("val")
-        for member in val if isinstance(val, (list, tuple)) else (val,):
-            if isinstance(member, torch.Tensor):
-                yield member

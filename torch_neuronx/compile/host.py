@@ -22,17 +22,20 @@ Run = Callable[[list[Any]], Any]
 def crossing(captured: Captured, core: Run) -> Run:
     """`core`, which takes and returns tensors of the device, with the host's moved around it."""
     inputs = list(captured.inputs)
+    sizes = [(inputs.index(node), _dtype(node)) for node in captured.runtime_sizes]
     sent = [inputs.index(node) for node in captured.host_inputs]
     updated = [inputs.index(node) for node in captured.host_mutations]
     fetched = [i for i, node in enumerate(captured.outputs) if on_cpu(node)]
     numbers = [i for i, node in enumerate(captured.outputs) if _is_computed_number(node)]
-    if not (sent or updated or fetched or numbers):
+    if not (sizes or sent or updated or fetched or numbers):
         return core
     count = len(captured.outputs)
     device = captured.device
 
     def run(args: list[Any]) -> list[Any]:
         targets = [args[i] for i in updated]
+        for i, dtype in sizes:
+            args[i] = torch.tensor(args[i], dtype=dtype)
         for i in sent:
             args[i] = args[i].to(device)
         results = core(args)
@@ -45,6 +48,11 @@ def crossing(captured: Captured, core: Run) -> Run:
         return results[:count]
 
     return run
+
+
+def _dtype(node: fx.Node) -> torch.dtype:
+    """Of a symbolic number."""
+    return torch.int64 if isinstance(node.meta["val"], torch.SymInt) else torch.float64
 
 
 def _is_computed_number(node: Any) -> bool:

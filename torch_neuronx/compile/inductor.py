@@ -20,7 +20,7 @@ class _Refusing(type):
             "torch.compile(..., backend='neuron')."
         )
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.refused
 
 

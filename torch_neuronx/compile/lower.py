@@ -22,7 +22,7 @@ from torch_neuronx.eager.call import Call, TensorSpec
 from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.plan import Plan, lowering_lock
 from torch_neuronx.eager.program import Launch
-from torch_neuronx.lowering import graph, hlo
+from torch_neuronx.lowering import graph, hlo, numbers
 from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.storages import StorageKey, storage_of
@@ -37,6 +37,7 @@ def plan(captured: Captured, call: Call, version: str = "") -> Plan:
     """
     with lowering_lock:
         module = Module("graph")  # names are no part of a program
+        module.program.is_backward = captured.kind == "backward"
         with module.build():
             launch, outputs, donated = _Lowering(captured, call, module).lower()
             module.finish(outputs, donated)
@@ -105,10 +106,13 @@ class _Lowering:
         return launch, self.placed.values, donated
 
     def _arguments(self) -> list[Any]:
-        return [
-            self.bases.argument(self.given[node]) if is_tensor else self.given[node]
-            for node, is_tensor in self.captured.inputs.items()
-        ]
+        return [self._argument(node) for node in self.captured.inputs]
+
+    def _argument(self, node: fx.Node) -> Any:
+        given = self.given[node]
+        if node in self.captured.runtime_sizes:
+            return numbers.marked(self.bases.argument(given))
+        return self.bases.argument(given) if self.captured.inputs[node] else given
 
     def _meta(self, node: fx.Node) -> tuple[graph.Meta, int]:
         val = node.meta["val"]

@@ -2,7 +2,7 @@
 
 AOTAutograd takes the state for that of the CPU's generator and leaves other metadata out. On the
 device it is a (seed, offset), uint64[2]. Called by `captured`; the ops' rules are in
-`lowering.rng_state`.
+`lowering.rng_state`, and for a graph that runs eagerly what they do is here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from torch import fx
 from torch._guards import detect_fake_mode
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 from torch.utils._pytree import tree_leaves
+
+from torch_neuronx.device.random import get_rng_state, set_rng_state
 
 
 def annotate(module: fx.GraphModule) -> None:
@@ -45,3 +47,36 @@ def _state(results: Any) -> torch.Tensor:
     first = tree_leaves(results)[0]
     with first.fake_mode:
         return torch.empty(2, dtype=torch.uint64, device=first.device)
+
+
+def make_eager(module: fx.GraphModule) -> fx.GraphModule:
+    """The graph with those ops replaced by functions that a run op by op can call."""
+    for node in module.graph.nodes:
+        if node.target in (run_and_save_rng_state, run_with_rng_state):
+            saves = node.target is run_and_save_rng_state
+            node.target = _run_and_save if saves else _run_from
+    module.recompile()
+    return module
+
+
+def _run_and_save(op: Any, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
+    device = _device(args, kwargs)
+    state = get_rng_state(device).view(torch.uint64).to(device)
+    return state, op(*args, **kwargs)
+
+
+def _run_from(state: torch.Tensor, op: Any, *args: Any, **kwargs: Any) -> Any:
+    device = _device(args, kwargs)
+    before = get_rng_state(device)
+    set_rng_state(state.cpu().view(torch.uint8), device)
+    try:
+        return op(*args, **kwargs)
+    finally:
+        set_rng_state(before, device)
+
+
+def _device(args: Any, kwargs: Any) -> torch.device:
+    """Of the op that is called so."""
+    tensors = (v for v in tree_leaves((args, kwargs)) if isinstance(v, torch.Tensor))
+    found = next(tensors, None)
+    return kwargs["device"] if found is None else found.device

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -39,13 +39,14 @@ class Program:
     """What accumulates beside the ops themselves while one program, or a part of it, is built.
 
     `rng_start` is the (seed, offset) that its random bits start from, the program's input if None;
-    `rng_used` is how far the offset has moved since.
+    `rng_used` is how far the offset has moved since. `is_backward`: it is a backward pass.
     """
 
     module: Any
     checks: list[Check] = field(default_factory=list)
     rng_used: int = 0
     rng_start: Value | None = None
+    is_backward: bool = False
 
 
 def current() -> Program:
@@ -73,9 +74,9 @@ def part(rng_start: Value | None = None) -> Iterator[Program]:
     there as it sees fit. Bits are drawn from `rng_start` on, else from where they are drawn now.
     """
     outer = current()
-    inner = Program(outer.module, rng_used=outer.rng_used, rng_start=outer.rng_start)
+    inner = replace(outer, checks=[])
     if rng_start is not None:
-        inner = Program(outer.module, rng_start=rng_start)
+        inner = replace(inner, rng_used=0, rng_start=rng_start)
     _active.program = inner
     try:
         yield inner

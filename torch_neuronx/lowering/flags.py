@@ -2,7 +2,10 @@
 
 import torch
 
+from torch_neuronx.lowering.registry import foreign_rules
+
 
 def lowering_flags() -> bytes:
-    """The float32 matmul precision, and the dtype of a float among integers."""
-    return f"{torch.get_float32_matmul_precision()} {torch.get_default_dtype()}".encode()
+    """The float32 matmul precision, the dtype of a float among integers, rules of the user's."""
+    flags = torch.get_float32_matmul_precision(), torch.get_default_dtype(), foreign_rules()
+    return " ".join(map(str, flags)).encode()

@@ -47,12 +47,12 @@ def item(x: Value) -> Value:
 
 def compute(function: Any, kind: Any, args: tuple[Any, ...]) -> Value:
     """What a function of Python's operators or torch.sym_* gives for `args`, a number of `kind`."""
-    if function not in _FUNCTIONS:
+    if function not in FUNCTIONS:
         raise NotImplementedError(f"{function} of a number that depends on the data")
     known = [number(x) for x in args]
     dtypes = {x.dtype for x in known} | {_SYMBOLIC[kind]}
     dtype = max(dtypes, key=(torch.bool, torch.int64, torch.float64).index)
-    got = _FUNCTIONS[function](*(hlo.convert(x, dtype) for x in known))
+    got = FUNCTIONS[function](*(hlo.convert(x, dtype) for x in known))
     return marked(hlo.convert(got, _SYMBOLIC[kind]))
 
 
@@ -73,7 +73,7 @@ def _modulo(x: Value, y: Value) -> Value:
 
 
 # As PyTorch defines symbolic numbers, in the widest of the kinds that meet: of int and bool, int.
-_FUNCTIONS: dict[Callable[..., Any], Callable[..., Value]] = {
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Value]] = {
     operator.add: hlo.add,
     operator.sub: hlo.sub,
     operator.mul: hlo.mul,

@@ -32,6 +32,8 @@ def branches(
     numbers, which become run-time numbers where they differ."""
     blocks, parts, results = zip(*map(_branch, (on_true, on_false)), strict=True)
     used = {part.rng_used for part in parts}
+    if used != {context.current().rng_used}:
+        _refuse_in_backward()
     if len(used) > 1:
         raise NotImplementedError(
             "its branches draw different amounts of random numbers, so that the numbers drawn "
@@ -71,6 +73,8 @@ def loop(
         results = [like(v, r) for v, r in zip(inits, body(*given), strict=True)]
         results += state.moved(part.rng_used)
         results += _accumulated(block, part)
+    if part.rng_used:
+        _refuse_in_backward()
     if part.rng_used and times is None:
         raise NotImplementedError(
             "its body draws random numbers: how many of them depends on the data, and so would "
@@ -112,6 +116,15 @@ def _branch(function: Callable[[], Sequence[Any]]) -> tuple[Block, Program, list
     block = Block()
     with block.open(), context.part() as part:
         return block, part, list(function())
+
+
+def _refuse_in_backward() -> None:
+    """PyTorch's gradients of cond and map run their functions again, and draw other numbers."""
+    if context.current().is_backward:
+        raise NotImplementedError(
+            "its gradient would draw other random numbers than the forward pass did: draw them "
+            "outside and pass them in"
+        )
 
 
 def _is_constant(a: Any, b: Any) -> bool:

@@ -9,6 +9,7 @@ placement only.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
 import sys
@@ -43,6 +44,7 @@ _host: dict[OpOverload, str] = {}
 _higher_order: dict[HigherOrderOperator, Callable[..., Any]] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
 _cpu_forms: dict[OpOverload, Callable[..., Any] | None] = {}
+_foreign = hashlib.blake2b(digest_size=8)
 _load_lock = threading.RLock()
 _loaded = False
 
@@ -135,6 +137,11 @@ def host_reason(op: OpOverload) -> str | None:
     return _host.get(op)
 
 
+def foreign_rules() -> str:
+    """A hash of the rules that users of the package have declared, part of every key."""
+    return _foreign.hexdigest()
+
+
 def rules() -> dict[OpOverload, Rule]:
     """A copy of the table, for the coverage page and the decomposition table."""
     load()
@@ -159,6 +166,9 @@ def _add(op: OpOverload, function: Callable[..., Any], runtime: tuple[str, ...])
         raise LoweringError(f"{op} is not an overload: name one, such as {op}.default")
     if op in _rules or op in _host:
         raise LoweringError(f"{op} has two declarations")
+    if not function.__module__.startswith(f"{__package__}."):
+        code = function.__code__
+        _foreign.update(f"{op} {runtime} {code.co_code!r} {code.co_consts!r}".encode())
     names = {argument.name for argument in op._schema.arguments}
     unknown = [name for name in runtime if name not in names]
     if unknown:

@@ -7,6 +7,8 @@ scatter.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from torch_neuronx.lowering import hlo
@@ -15,7 +17,7 @@ from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
-from torch_neuronx.lowering.views import clamp_slice, diagonal_start, move_dim
+from torch_neuronx.lowering.views import clamp_slice, diagonal_start, move_dim, slice_start
 
 aten = torch.ops.aten
 
@@ -31,7 +33,7 @@ def pad_dim(x: Value, dim: int, low: int, high: int, step: int = 1, value=0) -> 
     return hlo.pad(x, value, lows, highs, between)
 
 
-def write_slice(x: Value, src: Value, dim: int, start: int, step: int) -> Value:
+def write_slice(x: Value, src: Value, dim: int, start: Any, step: int) -> Value:
     """`x` with x[..., start::step, ...] = src, as many elements of `dim` as `src` has."""
     count = src.shape[dim]
     if 0 in src.shape:
@@ -62,6 +64,8 @@ def write_diagonal(x: Value, src: Value, offset: int, dim1: int, dim2: int) -> V
 def _select_scatter(out, x, src, dim, index):
     dim = wrap_dim(dim, x.ndim)
     size = x.shape[dim]
+    if isinstance(index, Value):
+        return write_slice(x, hlo.expand_dims(src, dim), dim, slice_start(index, size), 1)
     if not -size <= index < size:
         shape = list(x.shape)
         raise IndexError(
@@ -73,6 +77,11 @@ def _select_scatter(out, x, src, dim, index):
 @lowers(aten.slice_scatter.default)
 def _slice_scatter(out, x, src, dim=0, start=None, end=None, step=1):
     dim = wrap_dim(dim, x.ndim)
+    if isinstance(start, Value) or isinstance(end, Value):
+        begin = slice_start(start, x.shape[dim])
+        if step == 1:
+            return write_slice(x, src, dim, begin, 1)
+        return put(x, dim, hlo.iota((src.shape[dim],), 0, torch.int64) * step + begin, src)
     start, end, step = clamp_slice(x.shape[dim], start, end, step)
     shape = list(x.shape)
     shape[dim] = -(-(end - start) // step)

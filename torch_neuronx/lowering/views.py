@@ -112,7 +112,27 @@ def _selected(out, x, dim, index):
 @lowers(aten.slice.Tensor, aten.slice_copy.Tensor)
 def _slice(out, x, dim=0, start=None, end=None, step=1):
     dim = wrap_dim(dim, x.ndim)
+    if isinstance(start, Value) or isinstance(end, Value):
+        return _window(x, dim, start, out.shape[dim], step)
     return hlo.slice_dim(x, dim, *clamp_slice(x.shape[dim], start, end, step))
+
+
+def _window(x, dim, start, length, step):
+    """`length` elements of `dim` from a start that only the program knows."""
+    if not length:
+        return hlo.slice_dim(x, dim, 0, 0)
+    sizes = list(x.shape)
+    sizes[dim] = (length - 1) * step + 1
+    starts = [slice_start(start, x.shape[dim]) if d == dim else 0 for d in range(x.ndim)]
+    return hlo.slice_dim(hlo.dynamic_slice(x, starts, sizes), dim, 0, sizes[dim], step)
+
+
+def slice_start(start, size: int) -> Value | int:
+    """Where a slice begins: None at 0, a negative start counts from the end."""
+    if not isinstance(start, Value):
+        return 0 if start is None else max(start + size if start < 0 else start, 0)
+    start = hlo.convert(start, torch.int64)
+    return hlo.select(start < 0, start + size, start)
 
 
 @lowers(aten.narrow_copy.default)
