@@ -110,3 +110,14 @@ def test_explain_tells_of_graphs():
     assert first.op in str(torch_neuronx.explain())
     rows = json.loads(torch_neuronx.explain().to_json())["programs"]
     assert rows[-1]["nodes"] == 2 and "lowering_seconds" in rows[-1]
+
+
+def test_artifacts_of_a_graph_are_kept_for_reading(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_NEURONX_PRESERVE_COMPILATION_ARTIFACTS", "1")
+    monkeypatch.setenv("TORCH_NEURONX_DEBUG_DIR", str(tmp_path))
+    monkeypatch.setenv("TORCH_NEURONX_NEFF_DISABLE_CACHE", "1")
+    compiled(lambda x: x.cos() * 3, options={"model_name": "waves"})(torch.ones(5, device="neuron"))
+    (folder,) = tmp_path.glob("*waves*")
+    assert "torch.ops.aten.cos" in (folder / "graph.txt").read_text()
+    assert "stablehlo.cosine" in (folder / "program.mlir").read_text()
+    assert (folder / "executable.bin").stat().st_size > 0
