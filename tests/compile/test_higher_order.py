@@ -124,6 +124,21 @@ def test_branches_that_draw_unequal_amounts_are_refused():
         compiled(program)(torch.ones(4, device="neuron"))
 
 
+def test_a_gradient_that_would_draw_other_numbers_is_refused():
+    """PyTorch runs the branch again for its gradient, with another mask."""
+
+    def program(x):
+        dropped = torch.nn.functional.dropout
+        return torch.cond(
+            x.sum() > 0, lambda x: dropped(x, 0.5), lambda x: dropped(x.sin(), 0.5), (x,)
+        )
+
+    x = torch.ones(8, device="neuron", requires_grad=True)
+    result = compiled(program, fullgraph=True)(x)
+    with pytest.raises(NotImplementedError, match="its gradient would draw other random numbers"):
+        result.sum().backward()
+
+
 # while_loop
 
 
@@ -215,6 +230,19 @@ def test_the_gradient_of_a_while_loop_breaks_the_graph():
     want = run(program, "cpu", [random(4)], True)
     got = run(compiled(program), "neuron", [random(4)], True)
     same(got, want, **CLOSE)
+
+
+# Without torch.compile
+
+
+@both
+def test_eager_control_flow(gradient):
+    def program(x):
+        y = torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
+        return y + counted(3, lambda x, i: x.sin())(x)[1]
+
+    want = run(program, "cpu", [random(3, 4)], gradient)
+    same(run(program, "neuron", [random(3, 4)], gradient), want, **CLOSE)
 
 
 # Inner regions and autograd functions

@@ -23,13 +23,14 @@ def job():
     return module
 
 
-def losses(job, device, steps):
+def losses(job, device, steps, *, dropout=0.0, backend=None):
     torch.manual_seed(0)
     text = torch.tensor(list("\n\n".join(job.topics.topics.values()).encode()))
-    model = job.GPT(0.0).to(device)
+    model = job.GPT(dropout).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, betas=(0.9, 0.95), weight_decay=0.1)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: job.schedule(s, steps))
     batches = job.batches(text, 4, 0)
+    model = torch.compile(model, backend=backend) if backend else model
     for _ in range(steps):
         loss = job.loss_of(model, next(batches).to(device))
         optimizer.zero_grad()
@@ -49,6 +50,20 @@ def test_the_first_losses_are_those_of_the_cpu(job):
             programs = len(torch_neuronx.explain().rows)
     assert torch_neuronx.get_fallback_ops() == []
     assert len(torch_neuronx.explain().rows) == programs, "a later step made a new program"
+
+
+def test_the_compiled_job_has_the_same_losses_with_dropout_too(job):
+    compiled = losses(job, "neuron", 20, dropout=0.1, backend="neuron")
+    eager = losses(job, "neuron", 20, dropout=0.1)
+    for step, (got, want) in enumerate(zip(compiled, eager, strict=True)):
+        assert got == pytest.approx(want, abs=1e-3)
+        if step == 2:
+            programs = len(torch_neuronx.explain().rows)
+    assert len(torch_neuronx.explain().rows) == programs, "a later step made a new program"
+    assert [m.graph_name.split(" ")[-1] for m in torch.neuron.get_dynamo_metrics()][-2:] == [
+        "forward",
+        "backward",
+    ]
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
