@@ -53,10 +53,9 @@ def test_the_first_losses_are_those_of_the_cpu(job):
 
 
 def test_the_compiled_job_has_the_same_losses_with_dropout_too(job):
-    compiled = losses(job, "neuron", 20, dropout=0.1, backend="neuron")
-    eager = losses(job, "neuron", 20, dropout=0.1)
-    for step, (got, want) in enumerate(zip(compiled, eager, strict=True)):
-        assert got == pytest.approx(want, abs=1e-3)
+    eager = list(losses(job, "neuron", 20, dropout=0.1))  # one after the other: they draw
+    for step, got in enumerate(losses(job, "neuron", 20, dropout=0.1, backend="neuron")):
+        assert got == pytest.approx(eager[step], abs=1e-3)
         if step == 2:
             programs = len(torch_neuronx.explain().rows)
     assert len(torch_neuronx.explain().rows) == programs, "a later step made a new program"
