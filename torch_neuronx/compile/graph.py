@@ -41,27 +41,27 @@ def compile_graph(module: fx.GraphModule, kind: str, made: origin.Origin, option
         return _without_device(module, devices, made)
     reason = split.reason_against(module)
     if reason is None:
-        return boxed(
-            split.compile_segments(module, lambda part: _Runner(part, made, options, kind))
-        )
+        return boxed(split.compile_segments(module, lambda part: _run(part, kind, made, options)))
     if not options.fallback_execution:
         raise NotImplementedError(_refusal(made, reason))
     return _eagerly(module, made, reason)
 
 
-class _Runner:
-    """Calls a graph, or part of one; falls back to running it eagerly where that is allowed."""
+def _run(module: fx.GraphModule, kind: str, made: origin.Origin, options: Options) -> Run:
+    """The callable for a graph, or part of one, whose ops all have programs."""
+    graph = CompiledGraph(Captured(module, kind, made.name), made)
+    run = host.crossing(graph.captured, graph.core)
+    return _WithFallback(graph, run) if options.fallback_execution else run
 
-    def __init__(
-        self, module: fx.GraphModule, made: origin.Origin, options: Options, kind: str
-    ) -> None:
-        self.graph = CompiledGraph(Captured(module, kind, made.name), made)
-        self.run = host.crossing(self.graph.captured, self.graph.core)
-        self.may_fall_back = options.fallback_execution
+
+class _WithFallback:
+    """Runs a graph eagerly from the first call on for which it has no program."""
+
+    def __init__(self, graph: CompiledGraph, run: Run) -> None:
+        self.graph = graph
+        self.run = run
 
     def __call__(self, args: list[Any]) -> Any:
-        if not self.may_fall_back:
-            return self.run(args)
         kept = list(args)
         try:
             return self.run(args)
