@@ -33,13 +33,23 @@ def test_a_number_selects():
         i = index.item()
         torch._check(i >= 0)
         torch._check(i < x.shape[0])
-        return x[i], x * 2
+        return x[i] + 1, x * 2
 
     function, x = compiled(program, fullgraph=True), random(4, 3)
     for i in (0, 3):
-        same(function(on("neuron", x), torch.tensor(i, device="neuron")), (x[i], x * 2))
+        same(function(on("neuron", x), torch.tensor(i, device="neuron")), (x[i] + 1, x * 2))
     with pytest.raises(RuntimeError, match="Runtime assertion failed for expression u0 <= 3"):
         function(on("neuron", x), torch.tensor(4, device="neuron"))
+
+
+def test_a_view_at_a_place_from_data_is_refused():
+    def program(x, index):
+        return x[index.item()]
+
+    with pytest.raises(Exception, match="view whose place depends on the data"):
+        compiled(program, fullgraph=True)(
+            torch.ones(3, 2, device="neuron"), torch.tensor(1, device="neuron")
+        )
 
 
 def test_a_size_from_data_is_refused():

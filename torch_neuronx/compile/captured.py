@@ -81,7 +81,8 @@ class Captured:
         bound: dict[Any, Any] = {}
         for node, value in given.items():
             if node not in self.runtime_sizes:
-                graph.bind(bound, node.meta["val"], getattr(value, "sizes", value))
+                told = getattr(value, "sizes", ()) if _is_tensor(node) else value
+                graph.bind(bound, node.meta["val"], told)
         return bound
 
     @functools.cached_property

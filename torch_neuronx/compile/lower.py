@@ -181,6 +181,11 @@ class _Lowering:
             return ("none",) if value is None else ("value", value)
         if not isinstance(node.meta["val"], torch.Tensor):
             return self.placed.new(value, ())  # a number, which `host` reads
+        if free_unbacked_symbols(node.meta["val"].storage_offset()):
+            raise NotImplementedError(
+                f"{node.target} gives a view whose place depends on the data, which a graph cannot "
+                "return or keep for its backward pass: clone it"
+            )
         source = self.sources.get(storage_of(node)) if _is_placed(node) else None
         if source is None or source.meta.dtype != node.meta["val"].dtype:
             return self._fresh(node, values)
