@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import agree
+from agreement import agree, compiling
 
 X = torch.randn(3, 4, 5, 6) * 2 + 1
 DTYPES = [
@@ -71,7 +71,10 @@ def test_saved_statistics_of_mixed_dtypes():
         w,
         b,
     )
-    agree(lambda x, w, b: aten.native_group_norm(x, w, b, 3, 4, 30, 2, 1e-5)[1:], X.half(), w, b)
+    with compiling(False):  # the dtype that PyTorch's decomposition gives is another
+        agree(
+            lambda x, w, b: aten.native_group_norm(x, w, b, 3, 4, 30, 2, 1e-5)[1:], X.half(), w, b
+        )
 
 
 @pytest.mark.parametrize("shape", [(6,), (5, 6)])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from agreement import agree
+from agreement import agree, compiling
 
 X1, X2, X3 = torch.randn(2, 3, 7), torch.randn(2, 3, 5, 7), torch.randn(2, 3, 3, 4, 5)
 BYTES = torch.randint(0, 256, (2, 3, 5, 7), dtype=torch.uint8)
@@ -62,7 +62,8 @@ def test_bytes_bfloat16_and_channels_last(mode):
     def resize(x):
         return F.interpolate(x, (8, 9), mode=mode)
 
-    agree(resize, BYTES)
+    with compiling(False):  # PyTorch's decomposition of the bilinear mode rounds bytes otherwise
+        agree(resize, BYTES)
     agree(resize, X2.bfloat16(), rtol=2**-7, atol=2**-7)  # CPU rounds between the axes
     agree(resize, X2.to(memory_format=torch.channels_last), rtol=1e-4, atol=1e-5)
 

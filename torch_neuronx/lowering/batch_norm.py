@@ -36,8 +36,8 @@ def batch_norm_functional(out, x, weight, bias, running_mean, running_var, train
     return (
         y,
         *saved,
-        _moved(running_mean, mean, momentum),
-        _moved(running_var, unbiased, momentum),
+        hlo.convert(_moved(running_mean, mean, momentum), out[3].dtype),
+        hlo.convert(_moved(running_var, unbiased, momentum), out[4].dtype),
     )
 
 

@@ -122,7 +122,8 @@ def _unfold_backward(out, grad, input_sizes, dim, size, step):
     if not out.ndim:
         return hlo.reshape(hlo.reduce(grad, None, "add"), ())
     dim = wrap_dim(dim, out.ndim)
-    return fold(move_dim(grad, grad.ndim - 1, dim + 1), dim, out.shape[dim], step, 1)
+    folded = fold(move_dim(grad, grad.ndim - 1, dim + 1), dim, out.shape[dim], step, 1)
+    return hlo.broadcast_to(folded, out.shape)  # the gradient may lack a batch
 
 
 # Up to so many places in a window, padding and adding them is quicker than a scatter.
