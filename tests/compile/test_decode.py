@@ -62,6 +62,18 @@ def test_decoding_agrees_with_eager_and_with_the_cpu(kind, traced, programs):
         assert torch.equal(got.argmax(-1), want.argmax(-1))
 
 
+def test_generate_compiles_its_steps():
+    """transformers' own loop, which compiles the forward pass where the cache is static."""
+    how = {"max_new_tokens": NEW, "do_sample": False, "cache_implementation": "static"}
+    with_backend = transformers.CompileConfig(backend="neuron", mode=None, fullgraph=True)
+    torch.manual_seed(0)
+    model, prompt = llama_model(PROMPT + NEW).eval(), torch.arange(2 * PROMPT).view(2, PROMPT)
+    want = model.generate(prompt, **how, disable_compile=True)
+    got = model.to("neuron").generate(prompt.to("neuron"), **how, compile_config=with_backend)
+    assert torch.equal(got.cpu(), want)
+    assert traces() == 1
+
+
 def test_the_static_cache_stays_in_place():
     decoder = Decoder("neuron", "static", length=1 << 14)
     step, token = compiled(decoder.step, fullgraph=True), torch.ones(2, 1, device="neuron").long()

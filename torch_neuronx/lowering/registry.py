@@ -166,7 +166,7 @@ def _add(op: OpOverload, function: Callable[..., Any], runtime: tuple[str, ...])
         raise LoweringError(f"{op} is not an overload: name one, such as {op}.default")
     if op in _rules or op in _host:
         raise LoweringError(f"{op} has two declarations")
-    if not function.__module__.startswith(f"{__package__}."):
+    if not (function.__module__ or "").startswith(f"{__package__}."):
         code = function.__code__
         _foreign.update(f"{op} {runtime} {code.co_code!r} {code.co_consts!r}".encode())
     names = {argument.name for argument in op._schema.arguments}
