@@ -24,8 +24,11 @@ uint64_t next_id() {
 
 }  // namespace
 
-Graph::Graph(const std::string& name, int device, Miss miss)
-    : info_(graph_operator()), device_(device), miss_(std::move(miss)) {
+Graph::Graph(const std::string& name, int device, bool takes_memory, Miss miss)
+    : info_(graph_operator()),
+      device_(device),
+      takes_memory_(takes_memory),
+      miss_(std::move(miss)) {
   info_.name = name;
   info_.id = next_id();
   info_.uses_precision = true;

@@ -18,11 +18,16 @@ class Graph {
   // Makes the program of a call that the table does not know.
   using Miss = std::function<ProgramPtr(const Frame&)>;
 
-  // `device` is where the graph runs when no input says so.
-  Graph(const std::string& name, int device, Miss miss);
+  // `device` is where the graph runs when no input says so. `takes_memory`: results may take that
+  // of inputs which nobody else holds.
+  Graph(const std::string& name, int device, bool takes_memory, Miss miss);
+
+  bool takes_memory() const {
+    return takes_memory_;
+  }
 
   // Returns the program's results in its order. `given_away`, per tensor of the device: nobody else
-  // refers to it, so that it may give its memory to a result.
+  // refers to it; empty unless takes_memory().
   torch::jit::Stack run(
       c10::List<at::Tensor> inputs, c10::impl::GenericList sizes, std::vector<bool> given_away
   );
@@ -30,6 +35,7 @@ class Graph {
  private:
   OpInfo info_;
   int device_;
+  bool takes_memory_;
   Miss miss_;
 };
 

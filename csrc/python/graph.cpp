@@ -76,7 +76,7 @@ py::list call(Graph& graph, py::list& args) {
     PyObject* object = PyList_GET_ITEM(args.ptr(), i);
     if (THPVariable_Check(object)) {
       inputs.push_back(THPVariable_Unpack(object));
-      if (THPVariable_Unpack(object).is_privateuseone()) {
+      if (graph.takes_memory() && THPVariable_Unpack(object).is_privateuseone()) {
         on_device.push_back(object);
       }
     } else {
@@ -106,14 +106,17 @@ void init_graph(py::module_& m) {
   m.def("set_compile_only", &dispatch::set_compile_only, py::arg("value"));
   py::class_<Graph>(m, "Graph", "A graph of torch.compile; one program per key of its inputs.")
       .def(
-          py::init([](const std::string& name, int device, py::object miss) {
-            return std::make_unique<Graph>(name, device, miss_handler(std::move(miss)));
+          py::init([](const std::string& name, int device, bool takes_memory, py::object miss) {
+            return std::make_unique<Graph>(
+                name, device, takes_memory, miss_handler(std::move(miss))
+            );
           }),
           py::arg("name"),
           py::arg("device"),
+          py::arg("takes_memory"),
           py::arg("miss")
       )
-      .def("__call__", &call, py::arg("args"), "Empties the list `args`; returns the results.");
+      .def("run", &call, py::arg("args"), "Empties the list `args`; returns the results.");
 }
 
 }  // namespace neuron::python

@@ -74,7 +74,8 @@ class CompiledGraph:
     def __init__(self, captured: Captured, made: origin.Origin) -> None:
         self.captured = captured
         self.origin = made
-        self.core = _C.Graph(captured.name, captured.device.index, self.miss)
+        takes_memory = bool(captured.saved)
+        self.core = _C.Graph(captured.name, captured.device.index, takes_memory, self.miss).run
 
     def miss(self, call: Call) -> Launch:
         """The program for inputs of a new key: from disk, else lowered and compiled now."""
