@@ -240,3 +240,15 @@ def test_a_second_call_of_the_same_shapes_traces_and_compiles_nothing():
     function(x + 1)
     assert [r.op for r in torch_neuronx.explain().rows[rows:] if r.nodes] == []
     assert counters["stats"]["unique_graphs"] == graphs
+
+
+def test_dynamo_knows_the_device_and_its_numbers():
+    from torch._dynamo.device_interface import get_interface_for_device
+
+    compiled(lambda x: x + 1)(torch.ones(1, device="neuron"))
+    for name in ("neuron", "neuron:0"):
+        interface = get_interface_for_device(name)
+        assert interface.device_count() == torch.neuron.device_count()
+        assert interface.is_bf16_supported()
+        assert interface.current_device() == torch.neuron.current_device()
+    assert get_interface_for_device("cpu").is_available()  # PyTorch's own are registered too
