@@ -124,9 +124,11 @@ Frame::Frame(const OpInfo& op, torch::jit::Stack& s) : info(op), stack(s) {
 // whose length is exact.
 bool Frame::add_range_count() {
   auto values = arguments();
-  const int64_t step = values.size() > 2 && values[2].isInt() ? values[2].toInt() : 1;
-  const bool exact = values[0].isInt() && values[1].isInt() &&
-                     (info.args[2].kind != ArgKind::Number || values[2].isInt()) && step != 0;
+  // arange.start has no step: its third argument is the dtype, which is an integer too.
+  const bool has_step = info.args[2].kind == ArgKind::Number;
+  const int64_t step = has_step && values[2].isInt() ? values[2].toInt() : 1;
+  const bool exact =
+      values[0].isInt() && values[1].isInt() && (!has_step || values[2].isInt()) && step != 0;
   if (exact) {
     const int64_t span = values[1].toInt() - values[0].toInt();
     tag(kInt);

@@ -71,3 +71,15 @@ def test_logit():
     agree(lambda x: [torch.logit(x), torch.logit(x, 0.1)], x)
     aten = torch.ops.aten
     agree(lambda g, x: [aten.logit_backward(g, x), aten.logit_backward(g, x, 0.2)], x, x)
+
+
+def test_glu_along_a_direction():
+    aten = torch.ops.aten
+    x, dx = torch.linspace(-3, 3, 24).view(4, 6), torch.linspace(1, -1, 24).view(4, 6)
+    grad, dgrad = torch.linspace(-1, 2, 12).view(2, 6), torch.linspace(0, 1, 12).view(2, 6)
+
+    def both(x, dx, grad, dgrad):
+        y, slope = F.glu(x, 0), aten.glu_backward(grad, x, 0)
+        return aten.glu_jvp(y, x, dx, 0), aten.glu_backward_jvp(slope, grad, x, dgrad, dx, 0)
+
+    agree(both, x, dx, grad, dgrad)

@@ -38,6 +38,12 @@ def test_ranges(dtype):
     made(lambda d: torch.logspace(0, 3, 6, 2.0, dtype=dtype, device=d))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, None], ids=str)
+def test_ranges_of_each_length(dtype):
+    """None is taken for another, though a dtype stands where other overloads have a step."""
+    made(lambda d: [torch.arange(0, n, dtype=dtype, device=d) for n in range(9)])
+
+
 def test_fractional_and_large_ranges():
     made(
         lambda d: [torch.arange(0.5, 3.0, 0.25, device=d), torch.arange(2**40, 2**40 + 5, device=d)]

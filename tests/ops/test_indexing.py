@@ -155,3 +155,12 @@ def test_embedding_bag_sample_weights():
         return bags.detach(), weights.grad
 
     agree(fn, numbers(7, 3), numbers(5), torch.tensor([0, 2, 2, 5, 6]))
+
+
+@pytest.mark.parametrize("size", [0, 2, 5, 9])
+def test_nonzero_of_a_known_size(size):
+    x = torch.tensor([[0, 3, 0], [1, 0, 0], [0, 2, 7]])
+    fn = torch.nonzero_static
+    agree(lambda x: [fn(x, size=size), fn(x.t(), size=size, fill_value=-7)], x)
+    agree(lambda x: fn(x[0], size=size), x.float() / 0)
+    agree(lambda x: [fn(x[0, 0], size=size), fn(x[:0], size=size)], x)

@@ -5,6 +5,8 @@ import torch
 import torch.nn.functional as F
 from agreement import agree, compiling, refused
 
+import torch_neuronx
+
 A, B = torch.randn(4, 6), torch.randn(4, 6)
 P, Q = torch.rand(4, 6), torch.rand(4, 6)
 SIGN = torch.sign(B)
@@ -91,6 +93,13 @@ def test_multi_margin(p, reduction):
     agree(value_and_gradient(loss), x, target, None)
     agree(value_and_gradient(loss), x, target, torch.rand(7))
     refused(loss, x, target + 5, None)
+
+
+@compiling(False)  # PyTorch's decompositions take no input without a dimension
+@pytest.mark.parametrize("loss", [F.multi_margin_loss, F.multilabel_margin_loss])
+def test_margins_of_a_single_class(loss):
+    with torch_neuronx.no_fallback():
+        agree(value_and_gradient(loss), torch.tensor(0.3), torch.tensor(0))
 
 
 @compiling(False)  # PyTorch's decomposition, which all backends of torch.compile get, is wrong

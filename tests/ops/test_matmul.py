@@ -79,3 +79,19 @@ def test_scaled_float8_product(out_dtype):
 
     agree(product, a, b, one, one, rtol=2**-7, atol=2**-7)
     agree(product, a, b, rows, columns, rtol=2**-7, atol=2**-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_bilinear_layers(dtype):
+    x, y, w = (matrix(*shape, dtype=dtype) for shape in ((2, 3, 5), (2, 3, 4), (6, 5, 4)))
+
+    def layer(x, y, w):
+        given = [v.detach().requires_grad_() for v in (x, y, w)]
+        result = torch.nn.functional.bilinear(*given)
+        return result.detach(), *torch.autograd.grad(result.sum(), given)
+
+    # Sums of up to 24 products; the CPU rounds bfloat16 between its steps.
+    eps = torch.finfo(dtype).eps
+    agree(layer, x, y, w, rtol=48 * eps, atol=48 * eps)
+    agree(lambda x, y, w: torch.ops.aten._trilinear(x, y, w, [], [], [2], [1]),
+          matrix(2, 3, 4), matrix(2, 3, 4), matrix(2, 3), rtol=1e-5, atol=1e-5)  # fmt: skip

@@ -9,6 +9,8 @@ import torch
 from agreement import agree, refused
 from torch.testing._internal.common_methods_invocations import op_db
 
+import torch_neuronx
+
 aten = torch.ops.aten
 INF, NAN = math.inf, math.nan
 EDGES = torch.tensor([NAN, -INF, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, INF])
@@ -55,6 +57,38 @@ def test_operator(info):
     )
 
 
+def within(domain, count):
+    """`count` numbers of a function's domain, near 0 where it has no end."""
+    low, high = (
+        4.0 * sign if end is None else end for sign, end in zip((-1, 1), domain, strict=True)
+    )
+    return torch.linspace(low, high, count + 2)[1:-1]
+
+
+# The gamma functions cancel near their zeros: test_special has bounds for them.
+FLOAT_FUNCTIONS = [
+    info
+    for info in OPERATORS
+    if type(info).__name__ == "UnaryUfuncInfo"
+    and info.supports_dtype(torch.float32, "cpu")
+    and "gamma" not in info.name
+]
+
+
+@pytest.mark.parametrize("info", FLOAT_FUNCTIONS, ids=lambda i: i.formatted_name)
+def test_many_elements(info):
+    """Enough for a vectorized loop and its remainder."""
+    sample = next(iter(info.sample_inputs("cpu", torch.float32)))
+    x = within(info.domain, 1003)
+    agree(lambda x: info.op(x, *sample.args, **sample.kwargs), x, **bounds(torch.float32))
+
+
+def test_many_angles():
+    x, y = within((None, None), 1003), within((-1, 2), 1003).flip(0)
+    agree(lambda x, y: [torch.atan2(y, x), torch.atan2(y, torch.ones_like(x))], x, y)
+    agree(lambda x: [torch.atan(x.double()), torch.atan(x.bfloat16())], x)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "eq", "where", "neg"])
 def test_arithmetic_in_every_dtype(name, dtype):
@@ -99,6 +133,36 @@ def test_special_values(dtype):
 )  # fmt: skip
 def test_special_values_in_pairs(op):
     agree(op, EDGES[:, None], EDGES)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.int64, 1j),
+        (torch.int64, 1e30),
+        (torch.int32, NAN),
+        (torch.uint8, 300),
+        (torch.uint8, -300),
+        (torch.float16, 1e30),
+    ],
+    ids=str,
+)
+def test_a_fill_with_a_tensor_that_does_not_fit_is_refused(dtype, value):
+    args = (torch.ones(3, dtype=dtype), torch.tensor([True, False, True]), torch.tensor(value))
+    refused(lambda x, m, v: x.masked_fill(m, v), *args)
+    refused(lambda x, m, v: x.masked_fill_(m, v), *args)
+    if not isinstance(value, complex):
+        refused(lambda x, i, v: x.index_fill(0, i, v), args[0], torch.tensor([1]), args[2])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [(torch.int64, 1 + 0j), (torch.uint8, -200), (torch.float16, -INF), (torch.bool, 2.5)],
+    ids=str,
+)
+def test_a_fill_with_a_tensor_that_fits(dtype, value):
+    mask, number = torch.tensor([True, False, True]), torch.tensor(value)
+    agree(lambda x, m, v: [x.masked_fill(m, v)], torch.ones(3, dtype=dtype), mask, number)
 
 
 def test_zero_signs():
@@ -216,3 +280,11 @@ def test_large_tensors_of_angles(op, span):
     result = op(x.to("neuron")).cpu()
     torch.testing.assert_close(result.double(), op(x.double()), rtol=0, atol=2e-7)
     assert torch.equal(result[-2:].signbit(), op(x[-2:]).signbit())
+
+
+def test_allclose_is_asked_of_the_device():
+    x = torch.tensor([1.0, 2.0, float("nan")])
+    torch_neuronx.clear_op_tracking()
+    agree(lambda x: [torch.allclose(x, x), torch.allclose(x, x, equal_nan=True)], x)
+    agree(lambda x: [torch.allclose(x[:2], x[:2] + d) for d in (0.0, 1e-6, 0.1)], x)
+    assert not torch_neuronx.get_fallback_ops()

@@ -12,6 +12,7 @@ UNIT = torch.cat(
 )
 
 FUNCTIONS = {
+    "airy_ai": (special.airy_ai, REAL.clamp(-60)),
     "digamma": (special.digamma, REAL), "entr": (special.entr, REAL), "erf": (special.erf, REAL),
     "erfc": (special.erfc, REAL), "erfcx": (special.erfcx, REAL.clamp(-9)),
     "erfinv": (special.erfinv, UNIT), "expit": (special.expit, REAL),

@@ -6,6 +6,8 @@ import pytest
 import torch
 from agreement import agree, compiling, refused
 
+import torch_neuronx
+
 aten = torch.ops.aten
 
 
@@ -163,6 +165,20 @@ def test_many_overlapping_windows():
     agree(gradient, numbers(160))
 
 
+@pytest.mark.parametrize("n", [4, 400])
+def test_as_strided_scatter_out_of_the_storage_is_refused(n):
+    args = (torch.ones(n, n), torch.zeros(2, 2))
+    refused(lambda x, y: x.as_strided_scatter(y, (2, 2), (n * n, 1), n), *args)
+
+
 def test_repeat_interleave_refuses_a_wrong_size():
     repeats = torch.tensor([2, 1])
     refused(lambda r: aten.repeat_interleave.Tensor(r, output_size=5), repeats)
+    refused(lambda r: aten.repeat_interleave.Tensor(r, output_size=3), repeats[None])
+
+
+def test_repeat_interleave_of_a_given_size():
+    repeats = torch.tensor([0, 2, 1, 3])
+    with torch_neuronx.no_fallback():
+        agree(lambda r: aten.repeat_interleave.Tensor(r, output_size=6), repeats)
+        agree(lambda x, r: x.repeat_interleave(r, 0, output_size=6), numbers(4, 2), repeats)

@@ -58,7 +58,7 @@ def _can_run_on_host(op: Any) -> bool:
 
     from torch_neuronx.lowering import registry
 
-    return op is not torch.ops.aten.copy_.default and registry.cpu_form(op) is op
+    return op is not torch.ops.aten.copy_.default and registry.has_cpu_kernel(op)
 
 
 def _check_dtypes(call: Any) -> None:

@@ -28,9 +28,10 @@ class Bases:
     def argument(self, argument: Any) -> Any:
         """What a rule is given for one entry of `Call.args`."""
         if isinstance(argument, TensorSpec):
-            return self.module.deferred(
+            value = self.module.deferred(
                 lambda: self._read(argument), argument.sizes, argument.dtype
             )
+            return value.seen(tuple(argument.strides))
         if isinstance(argument, NumberSpec):
             value = self.module.input(("number", argument.index), (), argument.dtype)
             return Value(lambda: value.ir, (), argument.dtype, is_number=argument.wrapped)

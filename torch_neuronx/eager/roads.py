@@ -18,7 +18,6 @@ from torch_neuronx.eager.functional import form_of
 from torch_neuronx.lowering import registry
 
 aten = torch.ops.aten
-_DATA_DEPENDENT = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 # Their results share the argument's storage although their schemas do not say so.
 _UNDECLARED_VIEWS = frozenset(
     {
@@ -50,8 +49,10 @@ def describe(op: OpOverload) -> Description:
     rule = registry.rule(target) if target is not None else None
     if rule is not None:
         return Description("rule", tuple(n for n in rule.runtime if n in _names(op)))
-    if any(tag in op.tags for tag in _DATA_DEPENDENT):
+    if torch.Tag.dynamic_output_shape in op.tags:
         return Description("host", reason="the shape of its result depends on the data")
+    if torch.Tag.data_dependent_output in op.tags:
+        return _without_rule(op, "it returns a number that depends on the data")
     if target is not None and target in decompositions():
         return Description("decomposition")
     return _without_rule(op, "it has neither a lowering rule nor a decomposition")

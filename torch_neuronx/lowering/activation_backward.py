@@ -20,6 +20,7 @@ from torch_neuronx.lowering.activation import (
     sigmoid,
     within,
 )
+from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.complex import conjugate
 from torch_neuronx.lowering.elementwise import number, operands, pointwise, rule_for, where
 
@@ -131,6 +132,29 @@ def glu_backward(out, grad, x, dim):
     gate, grad = sigmoid(gate), hlo.convert(grad, x.dtype)
     of_gate = (1.0 - gate) * gate * grad * value
     return hlo.convert(hlo.concat([gate * grad, of_gate], dim), out.dtype)
+
+
+@rule_for(aten.glu_jvp.default)
+def glu_jvp(out, y, x, dx, dim):
+    """The derivative of y = a sigmoid(b) along dx = (da, db)."""
+    gate = sigmoid(hlo.convert(halves(x, dim)[1], compute_dtype(out.dtype)))
+    y, da, db = operands(out, y, *halves(dx, dim))
+    return hlo.convert(da * gate + y * (db - gate * db), out.dtype)
+
+
+@rule_for(aten.glu_backward_jvp.default)
+def glu_backward_jvp(out, grad_x, grad, x, dgrad, dx, dim):
+    """The derivative of glu's gradient `grad_x` along `dgrad` and `dx`."""
+    dtype = compute_dtype(out.dtype)
+    grad_x, grad, x, dgrad, dx = (hlo.convert(v, dtype) for v in (grad_x, grad, x, dgrad, dx))
+    (value, gate), (da, db) = halves(x, dim), halves(dx, dim)
+    gate = sigmoid(gate)
+    turn = db - gate * db
+    of_value, of_gate = halves(grad_x, dim)
+    first = of_value * turn + dgrad * gate
+    bend = of_gate * turn - of_gate * gate * db
+    second = bend + (da * grad + dgrad * value) * gate * (1.0 - gate)
+    return hlo.convert(hlo.concat([first, second], dim), out.dtype)
 
 
 @rule_for(aten.log_sigmoid_backward.default)

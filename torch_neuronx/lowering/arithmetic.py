@@ -12,7 +12,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import arctangent, hlo
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.elementwise import (
     LN2,
@@ -202,7 +202,7 @@ def is_infinite(x: Value) -> Value:
     return hlo.compare(hlo.abs(x), number(math.inf, x), "EQ")
 
 
-pointwise(aten.atan2.default)(hlo.atan2)
+pointwise(aten.atan2.default)(arctangent.atan2)
 pointwise(aten.copysign.Tensor, aten.copysign.Scalar)(copysign)
 pointwise(aten.nextafter.default)(hlo.next_after)
 

@@ -100,14 +100,16 @@ def multi_margin_loss_backward(out, grad, x, target, p, margin, weight=None, red
 
 def _rows(x, target):
     """x as [N, C] in its compute dtype, target as [N, 1], and which classes are not the target."""
-    x = hlo.reshape(hlo.convert(x, compute_dtype(x.dtype)), (_row_count(x), x.shape[-1]))
+    x = _as_rows(x)
     target = hlo.reshape(target, [x.shape[0], 1])
     target = checked(target, x.shape[1], "RuntimeError", "target out of range", negative=False)
     return x, target, hlo.iota(x.shape, 1, target.dtype) != target
 
 
-def _row_count(x) -> int:
-    return x.shape[0] if x.ndim == 2 else 1
+def _as_rows(x):
+    """[N, C] in the compute dtype; of one class where `x` has no dimension."""
+    shape = x.shape if x.ndim == 2 else (1, x.numel)
+    return hlo.reshape(hlo.convert(x, compute_dtype(x.dtype)), shape)
 
 
 def _slack(x, target, margin):
@@ -145,7 +147,7 @@ def multilabel_margin_loss_backward(out, grad, x, target, reduction, is_target):
 
 def _label_pairs(x, target):
     """x[N, C]; labels[N, k, C]: the k-th target is class j; is_target[N, C]; slack[N, k, j]."""
-    x = hlo.reshape(hlo.convert(x, compute_dtype(x.dtype)), (_row_count(x), x.shape[-1]))
+    x = _as_rows(x)
     n, classes = x.shape
     target = hlo.convert(hlo.reshape(target, x.shape), torch.int64)
     place = hlo.iota(x.shape, 1, torch.int64)

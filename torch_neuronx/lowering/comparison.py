@@ -21,6 +21,7 @@ from torch_neuronx.lowering.elementwise import (
     rule_for,
     signbit,
 )
+from torch_neuronx.lowering.fitting import fitted
 
 aten = torch.ops.aten
 
@@ -85,7 +86,7 @@ def choose(out, condition, x, y):
 
 @rule_for(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(out, x, mask, value):
-    return choose(out, mask, value, x)
+    return choose(out, mask, fitted(value, out.dtype), x)
 
 
 @pointwise(aten.heaviside.default)

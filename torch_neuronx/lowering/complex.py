@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import arctangent, hlo
 from torch_neuronx.lowering.elementwise import is_nan, number, operands, rule_for, where
 
 aten = torch.ops.aten
@@ -37,7 +37,7 @@ def conj_physical(out, x):
 def angle(out, x):
     """Of a real number: pi for a negative one, else 0; NaN stays NaN."""
     if x.dtype.is_complex:
-        return hlo.atan2(hlo.imag(x), hlo.real(x))
+        return arctangent.atan2(hlo.imag(x), hlo.real(x))
     (x,) = operands(out, x)
     turned = where(hlo.compare(x, number(0, x), "LT"), math.pi, number(0, x))
     return hlo.convert(hlo.select(is_nan(x), x, turned), out.dtype)

@@ -152,12 +152,21 @@ class Interpreter:
             return self._number(node, val, args)
         out = meta_of(val, self.symbols)
         if isinstance(target, OpOverload):
-            return apply_rule(target, out, args, kwargs)
+            return apply_rule(target, out, self._seen(node, args), kwargs)
         if isinstance(target, HigherOrderOperator):
             return self._higher_order(target, out, args, kwargs)
         if getattr(target, "__module__", None) not in _PLAIN_MODULES:
             raise LoweringError(f"a graph to lower cannot call {target}")
         return target(*args, **kwargs)  # type: ignore[operator]
+
+    def _seen(self, node: fx.Node, args: Any) -> Any:
+        """The Values that are arguments themselves, with the strides of their tensors."""
+        return tuple(
+            value.seen(self._meta(given.meta["val"]).strides)
+            if isinstance(given, fx.Node) and isinstance(value, Value) and _is_tensor(given)
+            else value
+            for given, value in zip(node.args, args, strict=True)
+        )
 
     def _number(self, node: fx.Node, val: Any, args: Any) -> Any:
         """A number computed from sizes, or when the program runs from one that it computes."""
@@ -180,6 +189,10 @@ class Interpreter:
             got = rule(self.run, out, *args, **kwargs)
         verify.results(target, out, got)
         return got
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
 
 
 # Where the functions of a graph live that compute with sizes or take results apart.

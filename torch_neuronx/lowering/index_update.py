@@ -14,6 +14,7 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import checked, put, put_at, put_flat, take
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.fitting import fitted
 from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.indexing import (
     OUT_OF_BOUNDS,
@@ -208,7 +209,9 @@ def _index_fill(out, x, dim, index, value):
         hlo.full(index.shape, True, torch.bool),
     )
     hit = hlo.broadcast_in_dim(hit, x.shape, [dim])
-    return hlo.reshape(hlo.select(hit, hlo.full(x.shape, value, x.dtype), x), out.shape)
+    return hlo.reshape(
+        hlo.select(hit, hlo.full(x.shape, fitted(value, x.dtype), x.dtype), x), out.shape
+    )
 
 
 @lowers(aten.index_reduce.default)

@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo, trigonometric
+from torch_neuronx.lowering import arctangent, hlo, trigonometric
 from torch_neuronx.lowering.elementwise import (
     LN2,
     is_nan,
@@ -63,7 +63,7 @@ FLOATING = {
     aten.acosh.default: hlo.acosh,
     aten.asin.default: hlo.asin,
     aten.asinh.default: hlo.asinh,
-    aten.atan.default: hlo.atan,
+    aten.atan.default: arctangent.atan,
     aten.atanh.default: hlo.atanh,
     aten.cos.default: trigonometric.cos,
     aten.cosh.default: hlo.cosh,

@@ -44,6 +44,7 @@ _host: dict[OpOverload, str] = {}
 _higher_order: dict[HigherOrderOperator, Callable[..., Any]] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
 _cpu_forms: dict[OpOverload, Callable[..., Any] | None] = {}
+_accelerator_only: set[OpOverload] = set()
 _foreign = hashlib.blake2b(digest_size=8)
 _load_lock = threading.RLock()
 _loaded = False
@@ -88,14 +89,16 @@ def infers(
     """Decorator: the function, called as `ops` are but on fake CPU tensors, gives their results.
 
     For ops whose meta kernel PyTorch lacks or whose meta kernel differs from its CPU kernel.
-    `without_cpu_kernel`: the ops exist for accelerators only; `cpu_form`, called as they are, does
-    the same on the CPU and knows its errors.
+    `without_cpu_kernel`: the ops exist for accelerators only. `cpu_form`, called as they are, does
+    the same on the CPU and knows its errors, those that depend on data left out.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for op in ops:
             _inference[op] = function
             if without_cpu_kernel:
+                _accelerator_only.add(op)
+            if without_cpu_kernel or cpu_form is not None:
                 _cpu_forms[op] = cpu_form
         return function
 
@@ -112,6 +115,11 @@ def cpu_form(op: OpOverload) -> Callable[..., Any] | None:
     """What does the same as `op` on the CPU: mostly `op` itself."""
     load()
     return _cpu_forms.get(op, op)
+
+
+def has_cpu_kernel(op: OpOverload) -> bool:
+    load()
+    return op not in _accelerator_only
 
 
 def runs_on_host(*ops: OpOverload, reason: str) -> None:

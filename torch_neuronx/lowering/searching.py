@@ -1,4 +1,4 @@
-"""Search in sorted sequences, membership and histograms.
+"""Search in sorted sequences, and membership. Histograms are in `histogram`.
 
 One vectorised binary search (`lower_or_upper_bound`) serves searchsorted, bucketize and isin.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import torch
 
 from torch_neuronx.lowering import hlo
-from torch_neuronx.lowering.addressing import flatten, put_flat, take_flat
-from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.addressing import flatten, take_flat
 from torch_neuronx.lowering.elementwise import promoted
 from torch_neuronx.lowering.indexing import vector
 from torch_neuronx.lowering.ordering import sort_order, take_along
@@ -109,30 +108,3 @@ def _isin_scalar(out, elements, test_element, *, assume_unique=False, invert=Fal
 @lowers(aten.isin.Scalar_Tensor, runtime=("element",))
 def _isin_of_scalar(out, element, test_elements, *, assume_unique=False, invert=False):
     return is_member(hlo.number(element, promoted(element, test_elements)), test_elements, invert)
-
-
-@lowers(aten.histc.default, runtime=("min", "max"))
-def _histc(out, x, bins=100, min=0, max=0):
-    """Counts in equal bins of [min, max]; equal bounds mean the data's own range, then one unit
-    wider.
-    """
-    x = flatten(x)
-    low, high = hlo.number(min, x.dtype), hlo.number(max, x.dtype)
-    if x.numel:
-        given = low != high
-        low = hlo.select(given, low, hlo.reduce(x, [0], "min"))
-        high = hlo.select(given, high, hlo.reduce(x, [0], "max"))
-    single = low == high
-    low, high = hlo.select(single, low - 1, low), hlo.select(single, high + 1, high)
-    check(
-        ~(hlo.is_finite(low) & hlo.is_finite(high)),
-        "RuntimeError",
-        "torch.histc: range is not finite",
-    )
-    check(low > high, "RuntimeError", "torch.histc: max must be larger than min")
-    place = hlo.convert((x - low) * bins / (high - low), torch.int64)
-    inside = (x >= low) & (x <= high)
-    place = hlo.select(inside, hlo.min(place, bins - 1), bins)
-    return put_flat(
-        hlo.full(out.shape, 0, out.dtype), place, hlo.full(x.shape, 1, out.dtype), "add"
-    )

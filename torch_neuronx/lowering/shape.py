@@ -12,7 +12,7 @@ from torch_neuronx.lowering.addressing import any_true, put_flat
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.prefix import prefix_sum
-from torch_neuronx.lowering.registry import lowers
+from torch_neuronx.lowering.registry import infers, lowers
 from torch_neuronx.lowering.value import LoweringError, Value
 
 aten = torch.ops.aten
@@ -124,6 +124,18 @@ def _channel_shuffle(out, x, groups):
     batch, channels, *rest = x.shape
     x = hlo.reshape(x, (batch, groups, channels // groups, *rest))
     return hlo.reshape(hlo.transpose(x, [0, 2, 1, *range(3, x.ndim)]), out.shape)
+
+
+def _repeats_of_any_sum(repeats, *, output_size=None):
+    """The CPU's op without its check of `output_size`, which is about data."""
+    return aten.repeat_interleave.Tensor(repeats)
+
+
+@infers(aten.repeat_interleave.Tensor, cpu_form=_repeats_of_any_sum)
+def _infer_repeat_interleave(repeats, *, output_size=None):
+    if repeats.ndim != 1 or repeats.dtype not in (torch.int32, torch.int64):
+        raise TypeError("the CPU kernel has the text of this refusal")
+    return aten.repeat_interleave.Tensor(repeats, output_size=output_size)
 
 
 @lowers(aten.repeat_interleave.Tensor)

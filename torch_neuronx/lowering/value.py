@@ -38,10 +38,12 @@ class Value:
     """A tensor in logical order, or (`is_number`) a 0-d run-time number.
 
     `ir` may be given as a function that builds the value on first use, so that an argument which a
-    rule never reads does not become an input of the program.
+    rule never reads does not become an input of the program. `strides` are those of the tensor that
+    an argument of a rule stands for, None where there is none: they are for the few ops whose
+    values depend on them.
     """
 
-    __slots__ = ("_ir", "dtype", "is_number", "shape")
+    __slots__ = ("_ir", "dtype", "is_number", "shape", "strides")
 
     def __init__(
         self,
@@ -49,11 +51,13 @@ class Value:
         shape: tuple[int, ...],
         dtype: torch.dtype,
         is_number: bool = False,
+        strides: tuple[int, ...] | None = None,
     ) -> None:
         self._ir = ir
         self.shape = tuple(shape)
         self.dtype = dtype
         self.is_number = is_number
+        self.strides = strides
 
     @property
     def ir(self) -> Any:
@@ -68,6 +72,10 @@ class Value:
     @property
     def numel(self) -> int:
         return math.prod(self.shape)
+
+    def seen(self, strides: tuple[int, ...]) -> Value:
+        """The same value as a tensor with these strides."""
+        return Value(lambda: self.ir, self.shape, self.dtype, self.is_number, strides)
 
     def __repr__(self) -> str:
         return f"Value({self.dtype}, {list(self.shape)})"

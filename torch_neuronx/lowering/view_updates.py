@@ -15,7 +15,7 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import flatten, put, put_flat, strided_index, window_index
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.hlo import wrap_dim
-from torch_neuronx.lowering.registry import lowers
+from torch_neuronx.lowering.registry import infers, lowers
 from torch_neuronx.lowering.value import Value
 from torch_neuronx.lowering.views import clamp_slice, diagonal_start, move_dim, slice_start
 
@@ -147,6 +147,16 @@ def fold(x: Value, dim: int, size: int, step: int, dilation: int) -> Value:
         start = place * dilation
         total = total + pad_dim(part, dim, start, size - start - (windows - 1) * step - 1, step)
     return hlo.convert(total, x.dtype)
+
+
+@infers(aten.as_strided_scatter.default)
+def _infer_as_strided_scatter(x, src, size, stride, storage_offset=None):
+    """PyTorch's meta kernel takes places that are not in the storage."""
+    last = sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    room = x.untyped_storage().nbytes() // x.itemsize
+    if 0 not in size and (storage_offset or 0) + last >= room:
+        raise RuntimeError("the CPU kernel has the text of this refusal")
+    return aten.as_strided_scatter.default(x, src, size, stride, storage_offset)
 
 
 @lowers(aten.as_strided_scatter.default)

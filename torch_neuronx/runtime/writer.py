@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable
 
 Task = Callable[[], None]
+# Bytes. A plugin serializes a program by recursion; where the limit of the stack is "unlimited", as
+# under some makes, a thread's default is 2 MiB.
+_STACK = 64 * 2**20
 
 
 class Writer:
@@ -35,7 +38,11 @@ class Writer:
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="neuron-cache", daemon=True)
-        self._thread.start()
+        outer = threading.stack_size(_STACK)
+        try:
+            self._thread.start()
+        finally:
+            threading.stack_size(outer)
         atexit.register(self.flush)
 
     def _run(self) -> None:

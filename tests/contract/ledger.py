@@ -1,0 +1,50 @@
+"""The differences from the CPU that are known, and whether a result agrees with them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+LEDGER = Path(__file__).with_name("ledger.toml")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one check is about; `dtype` without torch's prefix."""
+
+    op: str
+    dtype: str
+    mode: str
+    database: str = "op"
+
+
+def known(path: Path = LEDGER) -> dict[Case, str]:
+    """The reason of each difference. Raises ValueError for an entry that is there twice."""
+    found: dict[Case, str] = {}
+    for entry in tomllib.loads(path.read_text()).get("difference", []):
+        case, why = _entry(**entry)
+        if case in found:
+            raise ValueError(f"{path.name} has two entries for {case}")
+        found[case] = why
+    return found
+
+
+def _entry(reason: str, **case: str) -> tuple[Case, str]:
+    return Case(**case), reason
+
+
+def surprise(case: Case, verdict: str, differences: dict[Case, str]) -> str:
+    """What is wrong with `verdict`; "" when it is what the ledger says."""
+    fails = verdict not in ("passed", "skipped")
+    if fails and case not in differences:
+        return verdict
+    if not fails and case in differences:
+        return "passes, but the ledger has it"
+    return ""
+
+
+def strangers(differences: Iterable[Case], cases: Iterable[Case]) -> list[Case]:
+    """Entries about nothing that is run."""
+    return sorted(set(differences) - set(cases), key=str)

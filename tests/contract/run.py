@@ -1,0 +1,82 @@
+"""Runs PyTorch's operator descriptions against the device: `make contract`.
+
+    python -m contract.run --dtype float32 --mode forward --only 'nn.functional.*'
+
+Results go to build/contract, and a run goes on where an earlier one ended. Exits with 1 when a
+result is not what the ledger says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "build" / "contract"
+os.environ.setdefault("TORCH_NEURONX_NEFF_CACHE_DIR", str(FOLDER / "cache"))
+
+import torch  # noqa: E402 - importing it loads the backend, which reads the environment
+from tqdm import tqdm  # noqa: E402
+
+from . import ledger, results  # noqa: E402
+from .checks import MODES, is_meant  # noqa: E402
+from .databases import DATABASES, operators  # noqa: E402
+from .ledger import Case  # noqa: E402
+from .workers import run_all  # noqa: E402
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database", choices=DATABASES, default="op")
+    parser.add_argument("--only", default="*", help="a pattern of operator names")
+    parser.add_argument("--dtype", nargs="+", default=["float32"])
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=["forward", "backward"])
+    parser.add_argument("--samples", type=int, help="at most this many per operator")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=FOLDER / "results.jsonl")
+    parser.add_argument("--again", choices=("failed", "all"), help="run also what has run")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    return parser.parse_args()
+
+
+def cases(options: argparse.Namespace) -> list[Case]:
+    return [
+        Case(name, dtype, mode, options.database)
+        for mode in options.mode
+        for dtype in options.dtype
+        for name, operator in operators(options.database).items()
+        if fnmatch.fnmatch(name, options.only) and is_meant(operator, getattr(torch, dtype), mode)
+    ]
+
+
+def is_due(found: dict | None, again: str | None) -> bool:
+    if found is None or again == "all":
+        return True
+    return again == "failed" and found["verdict"] not in ("passed", "skipped")
+
+
+def main() -> int:
+    options = arguments()
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    wanted = cases(options)
+    before = results.read(options.results)
+    due = [case for case in wanted if is_due(before.get(case), options.again)]
+    with tqdm(total=len(due), unit="op", disable=options.quiet) as bar:
+
+        def done(case: Case, outcome: dict) -> None:
+            results.append(options.results, case, outcome)
+            bar.set_postfix_str(f"{case.op} {outcome['verdict']}", refresh=False)
+            bar.update()
+
+        run_all(due, options.workers, options.timeout, options.samples, done)
+    found = {case: r for case, r in results.read(options.results).items() if case in set(wanted)}
+    surprises = results.surprises(found, ledger.known())
+    print(*surprises, "", results.table(found), sep="\n")
+    return 1 if surprises else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""A few of the operators that `make contract` runs, as everyday tests; and the ledger's form."""
+
+import pytest
+import torch
+
+from contract import ledger
+from contract.checks import check
+from contract.comparison import Difference, same
+from contract.databases import operators
+from contract.tolerances import tolerance
+
+SLICE = (
+    "add", "cat", "cumsum", "expand", "gather", "index_select", "matmul", "mean",
+    "nn.functional.gelu", "transpose",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+@pytest.mark.parametrize("name", SLICE)
+def test_operator_is_the_cpus(name, mode):
+    outcome = check(operators()[name], torch.float32, mode, limit=3)
+    assert outcome.samples
+    assert not outcome.failures
+    assert not outcome.host
+
+
+def test_a_ledger_entry_is_about_an_operator():
+    assert {case.op for case in ledger.known()} <= set(operators())
+
+
+def test_an_unexpected_pass_is_a_surprise():
+    case = ledger.Case("add", "float32", "forward")
+    assert ledger.surprise(case, "passed", {case: "known"})
+    assert ledger.surprise(case, "value", {})
+    assert not ledger.surprise(case, "value", {case: "known"})
+    assert not ledger.surprise(case, "passed", {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("value", torch.zeros(2, 3)),
+        ("dtype", torch.ones(2, 3, dtype=torch.float64)),
+        ("shape", torch.ones(6)),
+        ("strides", torch.ones(3, 2).t()),
+    ],
+)
+def test_a_difference_has_a_kind(kind, other):
+    want = torch.ones(2, 3)
+    with pytest.raises(Difference) as found:
+        same(other, want, ())
+    assert found.value.kind == kind
+
+
+def test_more_terms_allow_more():
+    eps = torch.finfo(torch.float32).eps
+    assert tolerance([torch.float32], 100) - tolerance([torch.float32], 0) == pytest.approx(
+        100 * eps
+    )
+    assert tolerance([torch.int64], 100) == 0
