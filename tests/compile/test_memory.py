@@ -1,5 +1,7 @@
 """Buffers are reused: saved tensors by the backward pass, inputs by their new values."""
 
+import gc
+
 import torch
 from agreement import on, random, same
 from graphs import compiled, extra_memory
@@ -101,3 +103,20 @@ def test_what_is_still_held_is_not_overwritten():
     double(ours)
     same(copy, cache)
     same(ours, cache * 2)
+
+
+def test_a_graph_goes_with_the_function_that_was_compiled():
+    from torch_neuronx.compile.graph import Programs
+
+    def alive():
+        gc.collect()
+        return sum(isinstance(found, Programs) for found in gc.get_objects())
+
+    torch._dynamo.reset()
+    before = alive()
+    function = compiled(lambda x: x.sin() + 1)
+    function(torch.ones(3, device="neuron"))
+    assert alive() == before + 1
+    del function
+    torch._dynamo.reset()
+    assert alive() == before

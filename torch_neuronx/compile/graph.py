@@ -1,7 +1,7 @@
 """A compiled graph: the callable that AOTAutograd gets, and what makes its programs.
 
 The C++ core binds tensors to buffers and finds the program by the key of the inputs; on a miss it
-asks `CompiledGraph.miss`, which looks on disk and else lowers and compiles. Tensors on the CPU
+asks `Programs.miss`, which looks on disk and else lowers and compiles. Tensors on the CPU
 travel in `host`; graphs that have ops without a program are cut in `split`.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from torch import fx
 
 from torch_neuronx import _C
 from torch_neuronx.compile import artifacts, host, lower, origin, rng_state, split
+from torch_neuronx.compile.calling import Run, boxed, op_by_op
 from torch_neuronx.compile.captured import Captured, members
 from torch_neuronx.compile.options import Options
 from torch_neuronx.eager import check_memory
@@ -25,7 +25,6 @@ from torch_neuronx.lowering.flags import lowering_flags
 from torch_neuronx.lowering.value import LoweringError
 from torch_neuronx.runtime import cache, metrics, platforms
 
-Run = Callable[[list[Any]], Any]  # empties the list of arguments that it is given
 _KEY_NAME = "neuron::graph"  # the names of graphs are no part of their keys
 
 
@@ -49,16 +48,19 @@ def compile_graph(module: fx.GraphModule, kind: str, made: origin.Origin, option
 
 def _run(module: fx.GraphModule, kind: str, made: origin.Origin, options: Options) -> Run:
     """The callable for a graph, or part of one, whose ops all have programs."""
-    graph = CompiledGraph(Captured(module, kind, made.name), made)
-    run = host.crossing(graph.captured, graph.core)
-    return _WithFallback(graph, run) if options.fallback_execution else run
+    captured = Captured(module, kind, made.name)
+    miss, takes_memory = Programs(captured, made).miss, bool(captured.saved)
+    core = _C.Graph(captured.name, captured.device.index, takes_memory, miss)
+    run = host.crossing(captured, core.run)
+    return _WithFallback(captured, made, run) if options.fallback_execution else run
 
 
 class _WithFallback:
     """Runs a graph eagerly from the first call on for which it has no program."""
 
-    def __init__(self, graph: CompiledGraph, run: Run) -> None:
-        self.graph = graph
+    def __init__(self, captured: Captured, made: origin.Origin, run: Run) -> None:
+        self.captured = captured
+        self.origin = made
         self.run = run
 
     def __call__(self, args: list[Any]) -> Any:
@@ -66,16 +68,17 @@ class _WithFallback:
         try:
             return self.run(args)
         except CannotLower as error:
-            self.run = _eagerly(self.graph.captured.module, self.graph.origin, error.reason)
+            self.run = _eagerly(self.captured.module, self.origin, error.reason)
             return self.run(kept)
 
 
-class CompiledGraph:
+class Programs:
+    """Makes the programs of one graph. The core holds it, so it must not hold the core: a circle
+    through C++ would keep both for ever."""
+
     def __init__(self, captured: Captured, made: origin.Origin) -> None:
         self.captured = captured
         self.origin = made
-        takes_memory = bool(captured.saved)
-        self.core = _C.Graph(captured.name, captured.device.index, takes_memory, self.miss).run
 
     def miss(self, call: Call) -> Launch:
         """The program for inputs of a new key: from disk, else lowered and compiled now."""
@@ -114,16 +117,6 @@ class CannotLower(NotImplementedError):
         self.reason = reason
 
 
-def boxed(run: Callable[..., Any]) -> Run:
-    """Marks a callable that takes its arguments as a list and empties it."""
-
-    def call(args: list[Any]) -> Any:
-        return run(args)
-
-    call._boxed_call = True  # type: ignore[attr-defined]
-    return call
-
-
 def _refusal(made: origin.Origin, reason: str) -> str:
     return (
         f"torch.compile(backend='neuron') has no program for {made.name}: {reason}\n"
@@ -134,14 +127,7 @@ def _refusal(made: origin.Origin, reason: str) -> str:
 
 def _eagerly(module: fx.GraphModule, made: origin.Origin, reason: str) -> Run:
     warnings.warn(f"{made.name} is not compiled but runs eagerly, op by op: {reason}", stacklevel=3)
-    runnable = rng_state.make_eager(module)
-    return boxed(lambda args: runnable(*_taken(args)))
-
-
-def _taken(args: list[Any]) -> list[Any]:
-    taken = list(args)
-    args.clear()
-    return taken
+    return boxed(op_by_op(rng_state.make_eager(module)))
 
 
 def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Origin) -> Run:
@@ -157,4 +143,4 @@ def _without_device(module: fx.GraphModule, devices: set[str], made: origin.Orig
         f"{made.name} has no tensor on the neuron device, only on {where}: it runs there.",
         stacklevel=2,
     )
-    return boxed(lambda args: module(*_taken(args)))
+    return boxed(op_by_op(module))

@@ -7,16 +7,14 @@ waits for the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from torch_neuronx.compile.calling import Run
 from torch_neuronx.compile.captured import Captured, on_cpu
-
-Run = Callable[[list[Any]], Any]
 
 
 def crossing(captured: Captured, core: Run) -> Run:

@@ -18,6 +18,7 @@ from torch.fx.passes.split_module import split_module
 from torch.utils._pytree import tree_leaves
 
 from torch_neuronx.compile import origin
+from torch_neuronx.compile.calling import Run, op_by_op
 from torch_neuronx.compile.captured import on_cpu
 from torch_neuronx.lowering import registry
 
@@ -85,30 +86,26 @@ def _is_bookkeeping(node: Any) -> bool:
     return node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"
 
 
-def compile_segments(
-    module: fx.GraphModule, compile: Callable[[fx.GraphModule], Callable[[list[Any]], Any]]
-) -> Callable[[list[Any]], Any]:
+def compile_segments(module: fx.GraphModule, compile: Callable[[fx.GraphModule], Run]) -> Run:
     """The graph as one callable: `compile` of the whole, or of what lies between ops that run
     eagerly."""
     cuts = [n for n in module.graph.nodes if is_without_program(n)]
     if not cuts:
         return compile(module)
-    return _Segments(module, set(cuts), compile)
+    return op_by_op(_segmented(module, set(cuts), compile))
 
 
-class _Segments:
-    def __init__(self, module: fx.GraphModule, cuts: set[fx.Node], compile: Any) -> None:
-        part_of = _parts(module, cuts)
-        self.module = split_module(module, module, part_of.__getitem__, keep_original_order=True)
-        for name, part in self.module.named_children():
-            assert isinstance(part, fx.GraphModule)
-            if not any(map(is_without_program, part.graph.nodes)):
-                setattr(self.module, name, _Segment(part, compile(part)))
-
-    def __call__(self, args: list[Any]) -> Any:
-        taken = list(args)
-        args.clear()
-        return self.module(*taken)
+def _segmented(
+    module: fx.GraphModule, cuts: set[fx.Node], compile: Callable[[fx.GraphModule], Run]
+) -> fx.GraphModule:
+    """The graph as calls of its segments, those between the cuts compiled."""
+    part_of = _parts(module, cuts)
+    segmented = split_module(module, module, part_of.__getitem__, keep_original_order=True)
+    for name, part in segmented.named_children():
+        assert isinstance(part, fx.GraphModule)
+        if not any(map(is_without_program, part.graph.nodes)):
+            setattr(segmented, name, _Segment(part, compile(part)))
+    return segmented
 
 
 def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
@@ -127,7 +124,7 @@ def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
 class _Segment(torch.nn.Module):
     """A part of the graph as the module that it was, with what it returns in the same structure."""
 
-    def __init__(self, part: fx.GraphModule, run: Callable[[list[Any]], Any]) -> None:
+    def __init__(self, part: fx.GraphModule, run: Run) -> None:
         super().__init__()
         self.run = run
         (output,) = part.graph.find_nodes(op="output")

@@ -1,10 +1,9 @@
 """A background thread for disk writes, so that fsync does not delay a launch.
 
-Tasks run in the order of submission; what is pending is written before the interpreter exits, and
-is lost without harm when the process is killed. Used by cache.py.
+Tasks run in the order of submission; what is pending is lost without harm when the process is killed.
+Used by cache.py, which flushes before the interpreter exits.
 """
 
-import atexit
 import os
 import queue
 import threading
@@ -43,7 +42,6 @@ class Writer:
             self._thread.start()
         finally:
             threading.stack_size(outer)
-        atexit.register(self.flush)
 
     def _run(self) -> None:
         tasks = self._queue
