@@ -1,7 +1,7 @@
 """A background thread for disk writes, so that fsync does not delay a launch.
 
-Tasks run in the order of submission; what is pending is lost without harm when the process is killed.
-Used by cache.py, which flushes before the interpreter exits.
+Tasks run in the order of submission; what is pending is lost without harm when the process is
+killed. Used by cache.py, which flushes before the interpreter exits.
 """
 
 import os
