@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace neuron::pjrt {
@@ -73,6 +74,13 @@ void keep_freed_memory() {
 
 void release_freed_memory() {
   malloc_trim(0);
+}
+
+Mappings memory_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  const auto used =
+      std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n');
+  return {static_cast<size_t>(used), read_limit("/proc/sys/vm/max_map_count")};
 }
 
 }  // namespace neuron::pjrt

@@ -23,6 +23,12 @@ void keep_freed_memory();
 // Gives what is kept back to the system.
 void release_freed_memory();
 
+// How many mappings of memory the process has and may have; each loaded program takes a few.
+struct Mappings {
+  size_t used, limit;
+};
+Mappings memory_mappings();
+
 // Thread-safe without a lock. A counter is exact; a peak may miss an
 // overlap of two threads within nanoseconds.
 class MemoryAccounting {

@@ -10,9 +10,6 @@ import threading
 from collections.abc import Callable
 
 Task = Callable[[], None]
-# Bytes. A plugin serializes a program by recursion; where the limit of the stack is "unlimited", as
-# under some makes, a thread's default is 2 MiB.
-_STACK = 64 * 2**20
 
 
 class Writer:
@@ -32,16 +29,9 @@ class Writer:
     def submit(self, task: Task) -> None:
         with self._lock:
             if self._thread is None:
-                self._start()
+                self._thread = threading.Thread(target=self._run, name="neuron-cache", daemon=True)
+                self._thread.start()
         self._queue.put(task)
-
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="neuron-cache", daemon=True)
-        outer = threading.stack_size(_STACK)
-        try:
-            self._thread.start()
-        finally:
-            threading.stack_size(outer)
 
     def _run(self) -> None:
         tasks = self._queue
