@@ -7,6 +7,7 @@ compressed again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,12 +24,10 @@ aten = torch.ops.aten
 
 def entries(x: Tensor) -> tuple[Tensor, Tensor]:
     """indices int64[D, nnz] and values[nnz, ...] of a compressed tensor, as COO has them."""
-    if x.layout is torch.sparse_csr:
-        return places(x.crow_indices(), x.col_indices()), _flat_values(x)
-    if x.layout is torch.sparse_csc:
-        return places(x.ccol_indices(), x.row_indices(), transpose=True), _flat_values(x)
-    indices, values, _ = coo.parts(x.to_sparse())
-    return indices, values
+    if x.layout not in (torch.sparse_csr, torch.sparse_csc):
+        return coo.parts(x.to_sparse())[:2]
+    compressed, plain, _ = parts(x)
+    return places(compressed, plain, transpose=x.layout is torch.sparse_csc), _flat_values(x)
 
 
 def places(compressed: Tensor, plain: Tensor, *, transpose: bool = False) -> Tensor:
@@ -38,8 +37,23 @@ def places(compressed: Tensor, plain: Tensor, *, transpose: bool = False) -> Ten
 
 
 def _flat_values(x: Tensor) -> Tensor:
-    batches = x.crow_indices().dim() - 1 if x.layout is torch.sparse_csr else x.ccol_indices().dim() - 1
-    return x.values().flatten(0, batches)
+    return x.values().flatten(0, parts(x)[0].dim() - 1)
+
+
+def parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Where each compressed row begins, the other index of each entry (or block), the values."""
+    if x.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return x.crow_indices(), x.col_indices(), x.values()
+    return x.ccol_indices(), x.row_indices(), x.values()
+
+
+def made(
+    compressed: Tensor, plain: Tensor, values: Tensor, shape: Sequence[int], layout: torch.layout
+) -> Tensor:
+    """A compressed tensor of these parts, which are known to fit."""
+    return aten._sparse_compressed_tensor_unsafe(
+        compressed, plain, values, list(shape), layout=layout, device=values.device
+    )
 
 
 def as_coo(x: Tensor) -> Tensor:
@@ -51,6 +65,11 @@ def as_coo(x: Tensor) -> Tensor:
 
 def as_layout(x: Tensor, like: Tensor) -> Tensor:
     """The COO tensor `x` in the layout, and with the blocks, of `like`."""
+    if x.dim() != 2 and like.layout is not torch.sparse_coo:
+        raise NotImplementedError(
+            f"a sparse result in batches, {like.layout} of shape {list(x.shape)}, is not"
+            " implemented on neuron; compute it for each matrix, or with to_sparse()"
+        )
     if like.layout in (torch.sparse_bsr, torch.sparse_bsc):
         return x.to_sparse(layout=like.layout, blocksize=tuple(like.values().shape[-2:]))
     return x if like.layout is torch.sparse_coo else x.to_sparse(layout=like.layout)
@@ -135,4 +154,6 @@ def _check_matrices(left: Tensor, right: Tensor) -> None:
             f" {right.shape[0]}x{right.shape[1]})"
         )
     if left.dtype != right.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, got {left.dtype} and {right.dtype}")
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, got {left.dtype} and {right.dtype}"
+        )

@@ -99,3 +99,17 @@ def csr_to_coo(
         for d, size in enumerate(batch)
     ]
     return torch.stack([t.reshape(-1) for t in [*outer, *plain]])
+
+
+@program("flip(Tensor compressed, Tensor plain, int size) -> (Tensor, Tensor, Tensor)")
+def flip(compressed: Tensor, plain: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Compressed along the other dimension, of `size`: where each of its rows begins, the other
+    index of each entry, and the order of the entries in all batches together."""
+    batch, nnz = plain.shape[:-1], plain.shape[-1]
+    place = torch.arange(nnz, device=plain.device, dtype=plain.dtype).expand(plain.shape)
+    other = (torch.searchsorted(compressed, place.contiguous(), right=True) - 1).to(plain.dtype)
+    ordered, order = torch.sort(plain, stable=True, dim=-1)
+    row = torch.arange(size + 1, device=plain.device, dtype=plain.dtype).expand(*batch, size + 1)
+    begins = torch.searchsorted(ordered, row.contiguous()).to(plain.dtype)
+    outer = torch.arange(batch.numel(), device=plain.device).unsqueeze(1) * nnz
+    return begins, other.gather(-1, order), (order.view(-1, nnz) + outer).view(-1)

@@ -34,9 +34,7 @@ def mul_out(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
 def _by_dense(sparse: Tensor, dense: Tensor) -> Tensor:
     if dense.dim() == 0:
         indices, values, _ = coo.parts(sparse)
-        return coo.made(
-            indices, values * dense, sparse.shape, coalesced=sparse.is_coalesced()
-        )
+        return coo.made(indices, values * dense, sparse.shape, coalesced=sparse.is_coalesced())
     shape = torch.broadcast_shapes(sparse.shape, dense.shape)
     if shape != sparse.shape:
         sparse = aten._sparse_broadcast_to(sparse, shape)
@@ -87,7 +85,9 @@ def mask_projection(self: Tensor, mask: Tensor, accumulate_matches: bool = False
     as the mask has its place."""
     at, values, _ = coo.parts(self)
     indices, ones, sizes = coo.parts(mask)
-    ones = torch.ones((ones.shape[0], *[1] * (values.dim() - 1)), dtype=values.dtype, device=values.device)
+    ones = torch.ones(
+        (ones.shape[0], *[1] * (values.dim() - 1)), dtype=values.dtype, device=values.device
+    )
     indices, times, sizes = ordered(coo.made(indices, ones, [*sizes, *ones.shape[1:]]))
     if not accumulate_matches:
         times = torch.ones_like(times)

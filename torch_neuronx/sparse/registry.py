@@ -16,7 +16,7 @@ from torch._ops import OpOverload
 LAYOUTS = ("sparse_coo", "sparse_compressed", "nested", "strided")
 _MODULES = (
     "sparse.addition",
-    "sparse.blocks",
+    "sparse.conversion",
     "sparse.coalescing",
     "sparse.compressed",
     "sparse.compressed_reduction",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torch_neuronx.sparse import coo
-from torch_neuronx.sparse.compressed import entries
+from torch_neuronx.sparse.compressed import entries, made
 from torch_neuronx.sparse.registry import computes
 from torch_neuronx.sparse.value_programs import (
     reduced_mm,
@@ -28,13 +28,11 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha
     product = product if alpha == 1 else product * alpha
     if beta != 0:
         product = values * beta + product
-    return aten._sparse_compressed_tensor_unsafe(
-        self.crow_indices(),
-        self.col_indices(),
-        product.view(self.values().shape),
-        list(self.shape),
-        layout=torch.sparse_csr,
-    )
+    return _with_values(self, product.view(self.values().shape))
+
+
+def _with_values(x: Tensor, values: Tensor) -> Tensor:
+    return made(x.crow_indices(), x.col_indices(), values, x.shape, torch.sparse_csr)
 
 
 @computes("sparse_compressed", aten.sparse_sampled_addmm.out)
@@ -83,11 +81,5 @@ def mm_reduce_backward(
     indices, values = entries(self)
     which = arg_out if arg_out.numel() else None
     of_values, of_weight = reduced_mm_backward(indices, values, grad_out, weight, which, reduce)
-    of_self = aten._sparse_compressed_tensor_unsafe(
-        self.crow_indices(),
-        self.col_indices(),
-        of_values,
-        list(self.shape),
-        layout=torch.sparse_csr,
-    )
-    return of_self if mask[0] else None, of_weight if mask[1] else None
+    of_self = _with_values(self, of_values) if mask[0] else None
+    return of_self, of_weight if mask[1] else None

@@ -35,7 +35,9 @@ def _accumulator(dtype: torch.dtype) -> torch.dtype:
 def segment_reduce(values: Tensor, segment: Tensor, count: int, how: str) -> Tensor:
     """[count, ...] by "amax", "amin" or "prod"; what no entry has is the reduction's identity."""
     identity = 1 if how == "prod" else _extreme(values.dtype, least=how == "amax")
-    total = torch.full((count, *values.shape[1:]), identity, dtype=values.dtype, device=values.device)
+    total = torch.full(
+        (count, *values.shape[1:]), identity, dtype=values.dtype, device=values.device
+    )
     index = segment.view(-1, *[1] * (values.dim() - 1)).expand_as(values)
     return total.scatter_reduce(0, index, values, how)
 
@@ -59,8 +61,10 @@ def merge(
     return columns(indices, member), segment_sum(take(values, order), segment, count)
 
 
-@program("merge_by(Tensor indices, Tensor values, Tensor order, Tensor segment, int count, str how)"
-    " -> (Tensor, Tensor)")
+@program(
+    "merge_by(Tensor indices, Tensor values, Tensor order, Tensor segment, int count, str how)"
+    " -> (Tensor, Tensor)"
+)
 def merge_by(
     indices: Tensor, values: Tensor, order: Tensor, segment: Tensor, count: int, how: str
 ) -> tuple[Tensor, Tensor]:
