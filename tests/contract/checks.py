@@ -1,7 +1,8 @@
 """One operator, dtype and mode: every sample on both sides, compared.
 
 A mode is a way to call the operator. A check raises Difference, or whatever the device raised, or
-NotApplicable where the CPU has nothing to compare with. `check` runs a mode over the samples.
+NotApplicable where the CPU has nothing to compare with; it yields remarks about a call that is
+right. `check` runs a mode over the samples.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import torch
 
 import torch_neuronx
 
-from . import undetermined
+from . import compilation, undetermined
 from .comparison import Difference, same, tensors, worst
 from .databases import Operator, Sample
 from .sides import double, in_double, on_cpu, on_device, placed
 
 LONGEST_DETAIL = 400
+# Compares one sample's call of a function on the CPU with that of a function on the device.
+Compare = Callable[[Operator, Sample, Callable, Callable], None]
 
 
 class NotApplicable(Exception):
@@ -32,12 +35,14 @@ class NotApplicable(Exception):
 class Outcome:
     """`verdict` is the gravest kind of `failures`, each of which is (sample, kind, detail).
 
-    `host` has the reason of each ATen op that ran there.
+    `host` has the reason of each ATen op that ran there, `remarks` what else is to be known of
+    calls that are right, with the first such sample.
     """
 
     verdict: str = "skipped"
     samples: int = 0
     host: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, int] = field(default_factory=dict)
     failures: list[tuple[int, str, str]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,10 +53,56 @@ def forward(operator: Operator, sample: Sample) -> None:
     _compare(operator, sample, operator.function, operator.function)
 
 
-def compiled(operator: Operator, sample: Sample) -> None:
-    torch._dynamo.reset()  # many samples of one function reach the limit of recompilations
-    ours = torch.compile(operator.function, backend="neuron", dynamic=False)
-    _compare(operator, sample, operator.function, ours)
+def compiled(operator: Operator, sample: Sample) -> list[str]:
+    compilation.forget()
+    return _under_compile(_compare, operator, sample)
+
+
+def dynamic(operator: Operator, sample: Sample) -> list[str]:
+    """With symbolic sizes, and with what the samples before it left compiled."""
+    return _under_compile(_compare, operator, sample, dynamic=True)
+
+
+def compiled_backward(operator: Operator, sample: Sample) -> list[str]:
+    """Through the forward and the backward graph of AOTAutograd."""
+    compilation.forget()
+    return _under_compile(_compare_gradients, operator, sample)
+
+
+def _under_compile(
+    compare: Compare, operator: Operator, sample: Sample, dynamic: bool = False
+) -> list[str]:
+    """The device is right where it is the CPU in eager mode, or the CPU under PyTorch's tracing."""
+    function = operator.function
+    ours = compilation.compiled(function, dynamic=dynamic)
+    try:
+        compare(operator, sample, function, ours)
+    except NotApplicable:
+        raise
+    except Exception as error:
+        theirs = compilation.compiled(function, compilation.TRACED, dynamic)
+        _as_traced(compare, operator, sample, theirs, ours, error)
+        return [f"PyTorch's own tracing: {_detail(error)}"]
+    return list(compilation.breaks())
+
+
+def _as_traced(
+    compare: Compare,
+    operator: Operator,
+    sample: Sample,
+    theirs: Callable,
+    ours: Callable,
+    error: Exception,
+) -> None:
+    """Raises `error`, which the comparison with eager mode did, unless tracing explains it."""
+    try:
+        compare(operator, sample, theirs, ours)
+    except NotApplicable as refused:
+        if type(refused.__cause__) is type(error):
+            raise NotApplicable from error
+        raise error from None
+    except Exception:
+        raise error from None
 
 
 def inplace(operator: Operator, sample: Sample) -> None:
@@ -112,19 +163,25 @@ def _gapped(tensor: torch.Tensor) -> torch.Tensor:
 
 def backward(operator: Operator, sample: Sample) -> None:
     """Gradients of all differentiable results, from fixed cotangents, for all such inputs."""
+    _compare_gradients(operator, sample, operator.function, operator.function)
+
+
+def _compare_gradients(
+    operator: Operator, sample: Sample, theirs: Callable, ours: Callable
+) -> None:
     cpu, device = on_cpu(sample), on_device(sample, operator.host)
     if not _leaves(cpu):
         raise NotApplicable
-    theirs = _reference(operator.function, cpu)
-    cotangents = [torch.randn_like(t) for t in _differentiable(cpu, theirs)]
+    results = _reference(theirs, cpu)
+    cotangents = [torch.randn_like(t) for t in _differentiable(cpu, results)]
     if not cotangents:
         raise NotApplicable
     try:
-        want = _gradients(cpu, theirs, cotangents)
+        want = _gradients(cpu, results, cotangents)
     except Exception as error:
         raise NotApplicable from error
     given = [placed(t, "neuron") for t in cotangents]
-    got = _gradients(device, _call(operator.function, device), given)
+    got = _gradients(device, _call(ours, device), given)
 
     def exact() -> Any:
         wide = in_double(sample)
@@ -182,19 +239,22 @@ def _same(operator: Operator, got: Any, want: Any, sample: Sample, exact: Callab
     same(got, want, _inputs(sample), part, exact)
 
 
-MODES: dict[str, Callable[[Operator, Sample], None]] = {
+MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "forward": forward,
     "backward": backward,
     "out": out,
     "inplace": inplace,
     "compiled": compiled,
+    "compiled_backward": compiled_backward,
+    "dynamic": dynamic,
     "errors": errors,
 }
+DIFFERENTIATES = ("backward", "compiled_backward")
 
 
 def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
     """Whether PyTorch's CPU kernels have this operator in this dtype and mode."""
-    dtypes = operator.backward_dtypes if mode == "backward" else operator.dtypes
+    dtypes = operator.backward_dtypes if mode in DIFFERENTIATES else operator.dtypes
     has_mode = {
         "out": operator.has_out,
         "inplace": operator.inplace is not None,
@@ -206,10 +266,12 @@ def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
 def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None = None) -> Outcome:
     """`limit` is the number of samples, None for all of them."""
     torch_neuronx.clear_op_tracking()
+    compilation.forget()
     outcome = Outcome()
     for number, sample in enumerate(itertools.islice(_samples(operator, dtype, mode), limit)):
         try:
-            MODES[mode](operator, sample)
+            for remark in MODES[mode](operator, sample) or ():
+                outcome.remarks.setdefault(remark, number)
         except NotApplicable:
             continue
         except Exception as error:
@@ -226,7 +288,7 @@ def _samples(operator: Operator, dtype: torch.dtype, mode: str) -> Iterator[Samp
     if mode == "errors":
         assert operator.errors is not None
         return operator.errors()
-    return operator.samples(dtype, mode == "backward")
+    return operator.samples(dtype, mode in DIFFERENTIATES)
 
 
 def _kind(error: Exception) -> str:

@@ -74,7 +74,13 @@ class Worker:
 
     def _lost(self, verdict: str, detail: str) -> dict[str, Any]:
         self.stop()
-        return {"verdict": verdict, "samples": 0, "host": {}, "failures": [(0, verdict, detail)]}
+        return {
+            "verdict": verdict,
+            "samples": 0,
+            "host": {},
+            "remarks": {},
+            "failures": [(0, verdict, detail)],
+        }
 
     def stop(self) -> None:
         if self._process is not None:
