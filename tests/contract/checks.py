@@ -1,8 +1,7 @@
 """One operator, dtype and mode: every sample on both sides, compared.
 
 A mode is a way to call the operator. A check raises Difference, or whatever the device raised, or
-NotApplicable where the CPU has nothing to compare with; it yields remarks about a call that is
-right. `check` runs a mode over the samples.
+NotApplicable where the CPU has nothing to compare with. `check` runs a mode over the samples.
 """
 
 from __future__ import annotations
@@ -18,17 +17,12 @@ import torch
 import torch_neuronx
 
 from . import compilation, undetermined
+from .calls import NotApplicable
 from .comparison import Difference, same, tensors, worst
 from .databases import Operator, Sample
 from .sides import double, in_double, on_cpu, on_device, placed
 
 LONGEST_DETAIL = 400
-# Compares one sample's call of a function on the CPU with that of a function on the device.
-Compare = Callable[[Operator, Sample, Callable, Callable], None]
-
-
-class NotApplicable(Exception):
-    """The CPU refuses the call too, or the mode means nothing for this sample."""
 
 
 @dataclass
@@ -51,58 +45,6 @@ class Outcome:
 
 def forward(operator: Operator, sample: Sample) -> None:
     _compare(operator, sample, operator.function, operator.function)
-
-
-def compiled(operator: Operator, sample: Sample) -> list[str]:
-    compilation.forget()
-    return _under_compile(_compare, operator, sample)
-
-
-def dynamic(operator: Operator, sample: Sample) -> list[str]:
-    """With symbolic sizes, and with what the samples before it left compiled."""
-    return _under_compile(_compare, operator, sample, dynamic=True)
-
-
-def compiled_backward(operator: Operator, sample: Sample) -> list[str]:
-    """Through the forward and the backward graph of AOTAutograd."""
-    compilation.forget()
-    return _under_compile(_compare_gradients, operator, sample)
-
-
-def _under_compile(
-    compare: Compare, operator: Operator, sample: Sample, dynamic: bool = False
-) -> list[str]:
-    """The device is right where it is the CPU in eager mode, or the CPU under PyTorch's tracing."""
-    function = operator.function
-    ours = compilation.compiled(function, dynamic=dynamic)
-    try:
-        compare(operator, sample, function, ours)
-    except NotApplicable:
-        raise
-    except Exception as error:
-        theirs = compilation.compiled(function, compilation.TRACED, dynamic)
-        _as_traced(compare, operator, sample, theirs, ours, error)
-        return [f"PyTorch's own tracing: {_detail(error)}"]
-    return list(compilation.breaks())
-
-
-def _as_traced(
-    compare: Compare,
-    operator: Operator,
-    sample: Sample,
-    theirs: Callable,
-    ours: Callable,
-    error: Exception,
-) -> None:
-    """Raises `error`, which the comparison with eager mode did, unless tracing explains it."""
-    try:
-        compare(operator, sample, theirs, ours)
-    except NotApplicable as refused:
-        if type(refused.__cause__) is type(error):
-            raise NotApplicable from error
-        raise error from None
-    except Exception:
-        raise error from None
 
 
 def inplace(operator: Operator, sample: Sample) -> None:
@@ -163,25 +105,19 @@ def _gapped(tensor: torch.Tensor) -> torch.Tensor:
 
 def backward(operator: Operator, sample: Sample) -> None:
     """Gradients of all differentiable results, from fixed cotangents, for all such inputs."""
-    _compare_gradients(operator, sample, operator.function, operator.function)
-
-
-def _compare_gradients(
-    operator: Operator, sample: Sample, theirs: Callable, ours: Callable
-) -> None:
     cpu, device = on_cpu(sample), on_device(sample, operator.host)
     if not _leaves(cpu):
         raise NotApplicable
-    results = _reference(theirs, cpu)
-    cotangents = [torch.randn_like(t) for t in _differentiable(cpu, results)]
+    theirs = _reference(operator.function, cpu)
+    cotangents = [torch.randn_like(t) for t in _differentiable(cpu, theirs)]
     if not cotangents:
         raise NotApplicable
     try:
-        want = _gradients(cpu, results, cotangents)
+        want = _gradients(cpu, theirs, cotangents)
     except Exception as error:
         raise NotApplicable from error
     given = [placed(t, "neuron") for t in cotangents]
-    got = _gradients(device, _call(ours, device), given)
+    got = _gradients(device, _call(operator.function, device), given)
 
     def exact() -> Any:
         wide = in_double(sample)
@@ -244,9 +180,9 @@ MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "backward": backward,
     "out": out,
     "inplace": inplace,
-    "compiled": compiled,
-    "compiled_backward": compiled_backward,
-    "dynamic": dynamic,
+    "compiled": compilation.compiled,
+    "compiled_backward": compilation.compiled_backward,
+    "dynamic": compilation.dynamic,
     "errors": errors,
 }
 DIFFERENTIATES = ("backward", "compiled_backward")
@@ -268,10 +204,14 @@ def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None =
     torch_neuronx.clear_op_tracking()
     compilation.forget()
     outcome = Outcome()
-    for number, sample in enumerate(itertools.islice(_samples(operator, dtype, mode), limit)):
+    samples = list(itertools.islice(_samples(operator, dtype, mode), limit))
+    agree = compilation.together(mode, operator, samples)
+    if agree is not None:
+        outcome.samples, samples = agree, []
+    for number, sample in enumerate(samples):
         try:
             for remark in MODES[mode](operator, sample) or ():
-                outcome.remarks.setdefault(remark, number)
+                outcome.remarks.setdefault(" ".join(remark.split())[:LONGEST_DETAIL], number)
         except NotApplicable:
             continue
         except Exception as error:
