@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
+from torch._dynamo import trace_rules
 
 from torch_neuronx.compile.options import Options, parse
 
 if TYPE_CHECKING:
     from torch_neuronx.compile.origin import Origin
+
+# They speak with the runtime: there is nothing in them to trace, as in their like of torch.cuda.
+# Said here because Dynamo imports this module before it traces anything for the backend.
+for _module in ("memory", "properties", "random", "selection"):
+    trace_rules.add(f"torch_neuronx.device.{_module}")
 
 
 def neuron(
