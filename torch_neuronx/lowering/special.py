@@ -89,7 +89,7 @@ def ndtri(p):
     centre = w * approximate(_ndtri_centre, w * w * (2.0 / CENTRE**2) - 1.0)
     z = hlo.sqrt(-2.0 * hlo.log(hlo.min(p, 1.0 - p)))
     t = (1.0 / z - 1.0 / LAST) * (2.0 / (1.0 / TAIL - 1.0 / LAST)) - 1.0
-    tail = z - hlo.log(z) / z - approximate(_ndtri_tail, t) / z
+    tail = z - hlo.log(z) / z - approximate(_ndtri_tail, t, count=48) / z
     value = hlo.select(hlo.abs(w) <= CENTRE, centre, hlo.select(w < 0, -tail, tail))
     value = where(p == 0, -math.inf, where(p == 1, math.inf, value))
     return where((p < 0) | (p > 1), math.nan, value)
@@ -112,7 +112,9 @@ def zeta(s, q):
 
     inits = [q, number(0, q)]
     up, head = hlo.while_(inits, lambda q, head: hlo.reduce(low & (q < 0), None, "or"), raise_)
-    value = where(whole & (q <= 0), math.inf, hlo.zeta(s, up) + head)
+    # chlo's multiplies eleven numbers as large as s; then all but the first term are negligible.
+    upper = hlo.select(s > 1000.0, hlo.pow(up, -s), hlo.zeta(s, up))
+    value = where(whole & (q <= 0), math.inf, upper + head)
     return where(s == 1, math.inf, where(s < 1, math.nan, value))
 
 
