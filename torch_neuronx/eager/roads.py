@@ -111,5 +111,11 @@ def has_composite_kernel(op: OpOverload) -> bool:
     return has(op.name(), "CompositeExplicitAutograd")
 
 
+def is_composed(op: OpOverload) -> bool:
+    """Whether the composite kernel serves calls that have no program: not where the op's results
+    depend on data, which it computes on the host anyway."""
+    return has_composite_kernel(op) and torch.Tag.dynamic_output_shape not in op.tags
+
+
 def _names(op: OpOverload) -> set[str]:
     return {a.name for a in op._schema.arguments}
