@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-
 from agreement import agree
 
 SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)

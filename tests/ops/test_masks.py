@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from agreement import agree
 
 SPECIAL = torch.tensor([math.inf, -math.inf, math.nan, -2.0, 0.0, 3.0] * 12)
