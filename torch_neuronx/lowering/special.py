@@ -68,7 +68,7 @@ def log_ndtr(x):
 
 
 # The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2, and ends where p
-# underflows. The further part has an interpolant of its own: there the samples are rounded coarsely.
+# underflows. The further part has an interpolant of its own: its samples are rounded coarsely.
 TAILS = ((2.0, 8.0), (8.0, 38.0))
 CENTRE = 0.5 - math.exp(-2.0)
 
