@@ -6,7 +6,6 @@ over the samples.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -74,10 +73,12 @@ def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
 
 
 def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None = None) -> Outcome:
-    """`limit` is the number of samples, None for all of them."""
+    """`limit` is the number of samples that the mode applies to, None for all of them."""
     torch_neuronx.clear_op_tracking()
     outcome = Outcome()
-    for number, sample in enumerate(itertools.islice(_samples(operator, dtype, mode), limit)):
+    for number, sample in enumerate(_samples(operator, dtype, mode)):
+        if outcome.samples == limit:
+            break
         try:
             MODES[mode](operator, sample)
         except NotApplicable:
