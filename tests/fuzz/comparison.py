@@ -14,7 +14,7 @@ import torch
 
 from .programs import Statement
 
-ROUNDINGS = 16  # of an operator that is made of others
+ROUNDINGS = 32  # of an operator that is made of others
 ERRORS = 4  # how often the CPU's own error: another order of terms, other roundings
 
 

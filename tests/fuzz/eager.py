@@ -75,6 +75,7 @@ class Sides:
         got = self.device.execute(statement.source)
         _same_errors(got, want)
         if want is not None:
+            self.compare_all()
             return
         self.run_double(statement)
         for name in statement.results or filter(None, (statement.written,)):
