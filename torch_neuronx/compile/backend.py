@@ -61,12 +61,18 @@ def neuron(
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Those of eager, of custom ops of PyTorch's, and of Inductor's fma, which Dynamo itself writes
-    for addcmul_ and its like; the op exists once it did."""
+    """Those of eager, composite kernels for want of another road, those of custom ops of PyTorch's,
+    and of Inductor's fma, which Dynamo itself writes for addcmul_ and its like; the op exists once
+    it did."""
     from torch_neuronx.eager import roads
-    from torch_neuronx.lowering import composed
+    from torch_neuronx.lowering import composed, traced_factories
 
-    table = {**roads.decompositions(), **composed.varlen()}
+    table = {
+        **roads.composites(),
+        **traced_factories.factories(),
+        **roads.decompositions(),
+        **composed.varlen(),
+    }
     if hasattr(torch.ops.prims, "fma"):
         fma: Any = torch.ops.prims.fma.default
         table[fma] = fma.impl_aten
