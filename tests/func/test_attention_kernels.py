@@ -1,4 +1,4 @@
-"""Which form of attention runs: as torch.nn.attention says, and the composite for what it alone has."""
+"""Which form of attention runs: as torch.nn.attention says, or the one that has the derivative."""
 
 import pytest
 import torch.nn.functional as F
