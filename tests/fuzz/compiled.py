@@ -130,7 +130,7 @@ def _results(names: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
     for name, value in names.items():
         if isinstance(value, torch.Tensor):
             yield name, value
-            if value.is_leaf and value.grad is not None:
+            if not memory.node(value) and value.grad is not None:
                 yield f"{name}.grad", value.grad
 
 

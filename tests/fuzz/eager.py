@@ -197,11 +197,9 @@ def on_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _gradient(value: Any) -> torch.Tensor | None:
-    return (
-        value.grad.detach()
-        if value is not None and value.is_leaf and value.grad is not None
-        else None
-    )
+    if value is None or memory.node(value) or value.grad is None:
+        return None
+    return value.grad.detach()
 
 
 def _same_errors(got: Exception | None, want: Exception | None) -> None:

@@ -222,10 +222,7 @@ class Builder:
         ends = [
             name
             for name, t in self.names.items()
-            if isinstance(t, torch.Tensor)
-            and name not in used
-            and t.requires_grad
-            and not t.is_leaf
+            if isinstance(t, torch.Tensor) and name not in used and memory.node(t)
         ]
         if ends:
             weights = ", ".join(f"weights({name})" for name in ends)
