@@ -94,11 +94,11 @@ def same_sparse(got, want, **tolerance):
     torch.testing.assert_close(*dense, equal_nan=True, **tolerance)
 
 
-def agree(fn, *args, **tolerance):
+def agree(fn, *args, strides=True, **tolerance):
     """`fn(*args)` is the same on both, and so are the tensors in `args` afterwards."""
     theirs, given = tree_map(copied, args), tree_map(on_device, args)
     want = fn(*theirs)
-    same(ours(fn)(*given), want, **tolerance)
+    same(ours(fn)(*given), want, strides=strides, **tolerance)
     for g, w in zip(tree_flatten(given)[0], tree_flatten(theirs)[0], strict=True):
         if isinstance(w, torch.Tensor):
             same(g, w, strides=False, **tolerance)

@@ -77,15 +77,18 @@ def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
 
 
 def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None = None) -> Outcome:
-    """`limit` is the number of samples, None for all of them."""
+    """`limit` is the number of samples that the mode applies to, None for all of them."""
     torch_neuronx.clear_op_tracking()
     compilation.forget()
     outcome = Outcome()
-    samples = list(itertools.islice(_samples(operator, dtype, mode), limit))
+    rest = _samples(operator, dtype, mode)
+    samples = list(itertools.islice(rest, limit))
     agree = compilation.together(mode, operator, samples)
     if agree is not None:
         outcome.samples, samples = agree, []
-    for number, sample in enumerate(samples):
+    for number, sample in enumerate(itertools.chain(samples, rest)):
+        if outcome.samples == limit:
+            break
         try:
             for remark in MODES[mode](operator, sample) or ():
                 outcome.remarks.setdefault(" ".join(remark.split())[:LONGEST_DETAIL], number)

@@ -69,7 +69,7 @@ def _samples(info: ModuleInfo, dtype: torch.dtype, requires_grad: bool) -> Itera
 
 def _sample(info: ModuleInfo, given: Any, dtype: torch.dtype, training: bool) -> Sample:
     made = given.constructor_input
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         module = info.module_cls(*made.args, **made.kwargs).to(dtype).train(training)
     called = given.forward_input
     args, kwargs = (module, *called.args), called.kwargs
@@ -80,7 +80,7 @@ def _is_random(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether another seed makes another result: dropout, the weights of a lazy module."""
     results = []
     for seed in (0, 1):
-        with torch.random.fork_rng(), torch.no_grad():
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(seed)
             results.append(_numbers(_called(*copy.deepcopy((args, kwargs)))))
     return not all(torch.equal(a, b) for a, b in zip(*results, strict=True))
