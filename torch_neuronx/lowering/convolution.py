@@ -107,7 +107,13 @@ def _input_gradient(grad, x, weight, window, transposed, groups):
         edges = [
             (p, (n - 1) * s + d * (k - 1) + 1 - g - p)
             for n, s, p, d, k, g in zip(
-                x.shape[2:], stride, padding, dilation, weight.shape[2:], grad.shape[2:], strict=True
+                x.shape[2:],
+                stride,
+                padding,
+                dilation,
+                weight.shape[2:],
+                grad.shape[2:],
+                strict=True,
             )
         ]
         return _convolve(x.shape, grad, weight, stride, edges, dilation, groups)
