@@ -1,4 +1,5 @@
 // What PyTorch's attention modules ask of a device before they choose a kernel.
+#include <ATen/Context.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
@@ -6,6 +7,18 @@
 
 namespace at::native {
 namespace {
+
+// PyTorch's switches name kernels of other devices (torch.nn.attention.sdpa_kernel). The one fused
+// operator stands for each of the fused ones, so that only math alone asks for the composite.
+bool fused_is_enabled(const Context& context) {
+  return context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() ||
+         context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP();
+}
+
+// PyTorch has forward derivatives of the composite only.
+bool has_tangent(const Tensor& tensor) {
+  return tensor._fw_grad(/*level=*/0).defined();
+}
 
 // One fused operator, lowered as a whole, for everything that it covers.
 int64_t fused_sdp_choice(
@@ -24,8 +37,12 @@ int64_t fused_sdp_choice(
               query.scalar_type() == value.scalar_type();
   bool mask_needs_gradient =
       mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();
-  auto choice =
-      fits && !mask_needs_gradient ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math;
+  bool has_tangents = has_tangent(query) || has_tangent(key) || has_tangent(value);
+  const auto& context = globalContext();
+  if (fits && !mask_needs_gradient && !has_tangents && fused_is_enabled(context)) {
+    return static_cast<int64_t>(sdp::SDPBackend::overrideable);
+  }
+  auto choice = context.userEnabledMathSDP() ? sdp::SDPBackend::math : sdp::SDPBackend::error;
   return static_cast<int64_t>(choice);
 }
 

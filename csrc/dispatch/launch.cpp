@@ -6,6 +6,8 @@
 #include "csrc/device/stream.h"
 #include "csrc/dispatch/counted.h"
 #include "csrc/dispatch/numbers.h"
+#include "csrc/kernels/failures.h"
+#include "csrc/kernels/handler.h"
 #include "csrc/pjrt/client.h"
 
 #include <c10/core/Allocator.h>
@@ -99,6 +101,9 @@ std::string format(const std::string& message, int64_t value) {
 }
 
 [[noreturn]] void raise(const Check& check, int64_t value) {
+  if (check.exception == kKernelFailure) {
+    kernels::rethrow_failure(value);
+  }
   auto message = format(check.message, value);
   TORCH_CHECK_INDEX(check.exception != "IndexError", message);
   TORCH_CHECK_VALUE(check.exception != "ValueError", message);
@@ -139,6 +144,7 @@ Buffers execute(const Program& program, Frame& frame) {
     client.memory(frame.device).reserve_check(program.new_bytes);
   }
   auto arguments = bind(program, frame);
+  kernels::follow_num_threads();
   c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
   auto completion = program.executable->execute(
       arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device

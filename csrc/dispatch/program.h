@@ -54,6 +54,9 @@ struct Return {
   c10::IValue value;
 };
 
+// The exception of a check that a kernel makes: the one it threw, whose ticket is the value.
+constexpr const char* kKernelFailure = "KernelFailure";
+
 // A check computed by the program: raised as `exception` when it failed.
 struct Check {
   std::string exception;  // "IndexError", "RuntimeError", ...

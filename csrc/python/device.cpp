@@ -120,6 +120,11 @@ void init_runtime(py::module_& m) {
       py::return_value_policy::reference,
       "The process's client, opened by the first call."
   );
+  m.def(
+      "_runs_kernels",
+      [] { return Runtime::get().runs_kernels(); },
+      "Whether programs can call PyTorch's own kernels. Opens the client."
+  );
   m.def("_is_initialized", [] { return Runtime::get().initialized(); });
   m.def("_in_bad_fork", [] { return Runtime::get().in_bad_fork(); });
   m.def("_device_count", [] { return Runtime::get().device_count(); });
