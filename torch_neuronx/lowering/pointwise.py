@@ -75,7 +75,6 @@ FLOATING = {
     aten.exp.default: hlo.exp,
     aten.exp2.default: _exp2,
     aten.expm1.default: hlo.expm1,
-    aten.lgamma.default: hlo.lgamma,
     aten.log.default: hlo.log,
     aten.log10.default: _log10,
     aten.log1p.default: hlo.log1p,
