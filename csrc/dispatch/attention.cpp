@@ -55,6 +55,7 @@ bool mask_is_left_aligned(const Tensor& /*input*/, const Tensor& /*mask*/) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
   m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(mask_is_left_aligned));
 }
 

@@ -14,12 +14,13 @@ import torch
 
 import torch_neuronx
 
+from . import compilation
 from .calls import NotApplicable
 from .comparison import Difference, worst
 from .databases import Operator, Sample
 from .gradients import backward, gradgrad, jvp
 from .layouts import channels_last, noncontiguous
-from .modes import compiled, errors, forward, inplace, out, state_dict
+from .modes import errors, forward, inplace, out, state_dict
 
 LONGEST_DETAIL = 400
 
@@ -28,24 +29,28 @@ LONGEST_DETAIL = 400
 class Outcome:
     """`verdict` is the gravest kind of `failures`, each of which is (sample, kind, detail).
 
-    `host` has the reason of each ATen op that ran there.
+    `host` has the reason of each ATen op that ran there, `remarks` what else is to be known of
+    calls that are right, with the first such sample.
     """
 
     verdict: str = "skipped"
     samples: int = 0
     host: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, int] = field(default_factory=dict)
     failures: list[tuple[int, str, str]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-MODES: dict[str, Callable[[Operator, Sample], None]] = {
+MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "forward": forward,
     "backward": backward,
     "out": out,
     "inplace": inplace,
-    "compiled": compiled,
+    "compiled": compilation.compiled,
+    "compiled_backward": compilation.compiled_backward,
+    "dynamic": compilation.dynamic,
     "errors": errors,
     "gradgrad": gradgrad,
     "jvp": jvp,
@@ -53,9 +58,7 @@ MODES: dict[str, Callable[[Operator, Sample], None]] = {
     "channels_last": channels_last,
     "state_dict": state_dict,
 }
-
-
-DIFFERENTIATING = ("backward", "gradgrad", "jvp")
+DIFFERENTIATING = ("backward", "compiled_backward", "gradgrad", "jvp")
 
 
 def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
@@ -75,12 +78,19 @@ def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:
 def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None = None) -> Outcome:
     """`limit` is the number of samples that the mode applies to, None for all of them."""
     torch_neuronx.clear_op_tracking()
+    compilation.forget()
     outcome = Outcome()
-    for number, sample in enumerate(_samples(operator, dtype, mode)):
+    rest = _samples(operator, dtype, mode)
+    samples = list(itertools.islice(rest, limit))
+    agree = compilation.together(mode, operator, samples)
+    if agree is not None:
+        outcome.samples, samples = agree, []
+    for number, sample in enumerate(itertools.chain(samples, rest)):
         if outcome.samples == limit:
             break
         try:
-            MODES[mode](operator, sample)
+            for remark in MODES[mode](operator, sample) or ():
+                outcome.remarks.setdefault(" ".join(remark.split())[:LONGEST_DETAIL], number)
         except NotApplicable:
             continue
         except Exception as error:

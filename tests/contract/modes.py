@@ -21,12 +21,6 @@ def forward(operator: Operator, sample: Sample) -> None:
     compare(operator, sample, operator.function, operator.function)
 
 
-def compiled(operator: Operator, sample: Sample) -> None:
-    torch._dynamo.reset()  # many samples of one function reach the limit of recompilations
-    ours = torch.compile(operator.function, backend="neuron", dynamic=False)
-    compare(operator, sample, operator.function, ours)
-
-
 def inplace(operator: Operator, sample: Sample) -> None:
     if operator.inplace is None or sample.broadcasts_input:
         raise NotApplicable

@@ -106,7 +106,7 @@ def _base_names(op: OpOverload) -> list[str]:
     if name.endswith("__"):
         return ["__" + name[3:] if name.startswith("__i") else name]
     base = name.removesuffix("_")
-    return [base, base + "_functional"]
+    return [base, base + "_functional", "_" + base]
 
 
 def _matched(op: OpOverload, candidate: OpOverload) -> tuple[int | None, ...] | None:

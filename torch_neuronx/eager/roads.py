@@ -103,10 +103,11 @@ def _prims() -> dict[OpOverload, Callable[..., Any]]:
 
 
 def has_composite_kernel(op: OpOverload) -> bool:
-    """A kernel in terms of other ops. Of a structured op it is only its out= form in disguise."""
+    """A kernel in terms of other ops. Of a structured op, which has a CPU kernel, it is only its
+    out= form in disguise."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    if is_view(op) and has(op.name(), "CompositeExplicitAutogradNonFunctional"):
-        return True
+    if has(op.name(), "CompositeExplicitAutogradNonFunctional"):
+        return is_view(op) or not has(op.name(), "CPU")
     return has(op.name(), "CompositeExplicitAutograd")
 
 

@@ -15,14 +15,18 @@ import torch
 from torch_neuronx.lowering.elementwise import number
 from torch_neuronx.lowering.value import Value
 
+# Samples per coefficient: the kernels' roundings are averaged, or each would pass on its own.
+OVERSAMPLING = 16
+
 
 @functools.cache
 def coefficients(fn: Callable[[torch.Tensor], torch.Tensor], count: int) -> tuple[float, ...]:
-    """Of the interpolant of `fn` on [-1, 1] at the `count` Chebyshev points of the first kind."""
-    k = torch.arange(count, dtype=torch.float64)
-    angle = (k + 0.5) * (math.pi / count)
+    """The first `count` of the interpolant of `fn` at Chebyshev points of the first kind."""
+    points = count * OVERSAMPLING
+    angle = (torch.arange(points, dtype=torch.float64) + 0.5) * (math.pi / points)
     samples = fn(torch.cos(angle))
-    sums = torch.cos(k[:, None] * angle) @ samples * (2.0 / count)
+    k = torch.arange(count, dtype=torch.float64)
+    sums = torch.cos(k[:, None] * angle) @ samples * (2.0 / points)
     sums[0] /= 2.0
     return tuple(sums.tolist())
 

@@ -11,6 +11,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.complex import conjugate
+from torch_neuronx.lowering.factorisations import check_info
 from torch_neuronx.lowering.matrices import (
     adjoint,
     at,
@@ -31,15 +32,12 @@ from torch_neuronx.lowering.matrices import (
     unit_lower,
     zeros,
 )
-from torch_neuronx.lowering.registry import lowers, runs_on_host
+from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
 BLOCK, LOOP, HALVINGS = 32, 128, 1
-
-UNCHECKED = "the program of a factorisation cannot raise LinAlgError"
-runs_on_host(aten.cholesky.default, aten.cholesky_inverse.default, reason=UNCHECKED)
 
 
 def factor(a: Value) -> tuple[Value, Value]:
@@ -147,11 +145,11 @@ def _inverse(x: Value) -> Value:
 
 @lowers(aten.linalg_cholesky_ex.default)
 def _cholesky_ex(out, a, *, upper=False, check_errors=False):
-    if check_errors:
-        raise NotImplementedError(UNCHECKED)
-    a = batched(a)
-    factored, info = factor(adjoint(a) if upper else a)
+    matrices = batched(a)
+    factored, info = factor(adjoint(matrices) if upper else matrices)
     factored = adjoint(factored) if upper else factored
+    if check_errors:
+        check_info(hlo.reshape(info, out[1].shape), "linalg.cholesky_ex", a)
     return hlo.reshape(factored, out[0].shape), hlo.reshape(info, out[1].shape)
 
 

@@ -12,8 +12,8 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import any_true
-from torch_neuronx.lowering.cholesky import UNCHECKED
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.factorisations import check_info
 from torch_neuronx.lowering.lu import Factors, factor, swaps, take_rows
 from torch_neuronx.lowering.matrices import adjoint as conjugated
 from torch_neuronx.lowering.matrices import (
@@ -75,10 +75,11 @@ def _placed(out, *values: Value | None) -> tuple[Value | None, ...]:
 def _lu_factor_ex(out, a, *, pivot=True, check_errors=False):
     if not pivot:
         raise NotImplementedError("without pivoting there is no CPU kernel to agree with")
-    if check_errors:
-        raise NotImplementedError(UNCHECKED)
     factors = _factored(a)
-    return _placed(out, factors.lu, factors.pivots + 1, _info(factors))
+    results = _placed(out, factors.lu, factors.pivots + 1, _info(factors))
+    if check_errors:
+        check_info(results[2], "torch.linalg.lu_factor_ex", a)
+    return results
 
 
 @lowers(aten.linalg_lu.default)
@@ -149,11 +150,12 @@ def _inverted(order: Value) -> Value:
 
 @lowers(aten._linalg_solve_ex.default)
 def _solve_ex(out, a, b, *, left=True, check_errors=False):
-    if check_errors:
-        raise NotImplementedError(UNCHECKED)
     factors = _factored(a)
     result = _applied(out[0], factors.lu, factors.order, b, a.shape, left)
-    return _placed(out, result, factors.lu, factors.pivots + 1, _info(factors))
+    results = _placed(out, result, factors.lu, factors.pivots + 1, _info(factors))
+    if check_errors:
+        check_info(results[3], "torch.linalg.solve_ex", a)
+    return results
 
 
 def _applied(out, lu: Value, order: Value, b: Value, of_a, left: bool) -> Value:
@@ -199,10 +201,10 @@ def _lu_solve(out, lu, pivots, b, *, left=True, adjoint=False):
 
 @lowers(aten.linalg_inv_ex.default)
 def _inv_ex(out, a, *, check_errors=False):
-    if check_errors:
-        raise NotImplementedError(UNCHECKED)
     factors = _factored(a)
     info = _info(factors)
+    if check_errors:
+        check_info(hlo.reshape(info, out[1].shape), "linalg.inv_ex", a)
     if not a.numel:
         return _placed(out, a, info)
     inverse = _solve(factors.lu, factors.order, identity(factors.lu.shape, a.dtype))

@@ -39,6 +39,8 @@ def convert(x: Value | Number, dtype: torch.dtype) -> Value:
         return convert(_real(x), dtype) if not dtype.is_complex else _complex_to_complex(x, dtype)
     if dtype.is_complex:
         return _to_complex(x, dtype)
+    if x.dtype == torch.bool and dtype.is_floating_point:
+        return _from_bool(x, dtype)
     if x.dtype.is_floating_point and not dtype.is_floating_point:
         return _float_to_int(x, dtype)
     if dtype in _NARROW_FLOATS and x.dtype not in _NARROW_FLOATS and x.dtype != torch.float32:
@@ -74,6 +76,15 @@ def _to_bool(x: Value) -> Value:
     from torch_neuronx.lowering.hlo.binary import compare
 
     return compare(x, full(x.shape, 0, x.dtype), "NE")
+
+
+def _from_bool(x: Value, dtype: torch.dtype) -> Value:
+    """A choice, because XLA takes the product of a converted bool and y for "y or else 0", which
+    loses the NaN of 0 * inf and of 0 * NaN, and the sign of 0 * -1.
+    """
+    from torch_neuronx.lowering.hlo.binary import select
+
+    return select(x, full(x.shape, 1, dtype), full(x.shape, 0, dtype))
 
 
 def _float_to_int(x: Value, dtype: torch.dtype) -> Value:

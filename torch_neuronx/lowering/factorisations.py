@@ -1,0 +1,52 @@
+"""Rules of matrix factorisations that are LAPACK's: QR, SVD, eigenvalues, LDL, least squares.
+
+They call PyTorch's CPU kernels, as do those of errors: `LinAlgError` is raised with the CPU's
+message.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from torch_neuronx.lowering import kernels
+from torch_neuronx.lowering.registry import lowers
+from torch_neuronx.lowering.value import Value
+
+aten = torch.ops.aten
+
+# The results of these say what failed, or nothing can.
+kernels.runs_kernel(
+    aten.linalg_qr.default,
+    aten.geqrf.default,
+    aten.ormqr.default,
+    aten.linalg_householder_product.default,
+    aten._compute_linear_combination.default,
+    may_fail=False,
+)
+
+kernels.runs_kernel(
+    aten._linalg_svd.default,
+    aten._linalg_eigh.default,
+    aten._linalg_eigvals.default,
+    aten.linalg_eig.default,
+    aten.linalg_ldl_factor_ex.default,
+    aten.linalg_ldl_solve.default,
+    aten.linalg_pinv.atol_rtol_tensor,
+    aten.cholesky.default,
+    aten.cholesky_inverse.default,
+    aten._linalg_check_errors.default,
+)
+
+
+def check_info(info: Value, name: str, a: Value) -> None:
+    """Raises LinAlgError where LAPACK's `info` says that a factorisation of `a` failed."""
+    check = aten._linalg_check_errors.default
+    kernels.call(check, (), info, name, is_matrix=a.ndim == 2)
+
+
+@lowers(aten.linalg_lstsq.default)
+def _lstsq(out, a, b, rcond=None, *, driver=None):
+    rows, columns = a.shape[-2:]
+    if rows > columns and driver in ("gelss", "gelsd"):
+        raise NotImplementedError("whether there are residuals depends on the rank of the matrix")
+    return kernels.call(aten.linalg_lstsq.default, out, a, b, rcond, driver=driver)

@@ -1,0 +1,122 @@
+"""Calls of PyTorch's own CPU kernels from a program: `stablehlo.custom_call @neuron_aten`.
+
+For ops whose algorithm is a library's (LAPACK) or has no form as a program of fixed length. The
+handler, csrc/kernels, gives the operands to the op as CPU tensors over the program's buffers. Where
+the plugin cannot call it (another memory than the host's, no FFI), a call is refused as having no
+program. Not a home for rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.layout import memory_order
+from torch_neuronx.lowering.registry import lowers
+from torch_neuronx.lowering.value import Meta, Value
+from torch_neuronx.runtime.platforms import runs_kernels
+
+_TARGET = "neuron_aten"
+_FAILURE = "KernelFailure"  # the launch raises what the kernel raised: csrc/dispatch/program.h
+_STATUS = ((2,), torch.int64)  # (failed, ticket of the exception)
+_NUMBERS = (bool, int, float)
+# Of the others kernels may be missing: an error that has to be raised as well.
+_EVERYWHERE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+def call(op: OpOverload, out: Any, *args: Any, may_fail: bool = True, **kwargs: Any) -> Any:
+    """What the CPU kernel of `op` returns for `args`, given as its schema has them: Values for
+    tensors, a uint64[2] (seed, offset) for a generator. `out` are the results' Metas; the results
+    come in the memory order of their strides, so that placing them costs nothing.
+
+    `may_fail`: its errors depend on data. The launch then waits for the program and raises them as
+    the CPU does. Else an error is one of the program's, found where its results are waited for.
+    """
+    if not runs_kernels():
+        raise NotImplementedError("the platform's programs cannot call PyTorch's CPU kernels")
+    given = _bound(op, args, kwargs)
+    operands = [_values(value) for value in given.values()]
+    may_fail = may_fail or any(v.dtype not in _EVERYWHERE for vs in operands for v in vs)
+    metas, structure = tree_flatten(out, is_leaf=_is_meta)
+    orders = [_order(meta) for meta in metas if meta is not None]
+    kinds = [
+        (tuple(meta.shape[d] for d in order), meta.dtype)
+        for meta, order in zip(filter(_is_meta, metas), orders, strict=True)
+    ]
+    results = hlo.call(
+        _TARGET,
+        [value for values in operands for value in values],
+        [_STATUS] * may_fail + kinds,
+        {
+            "op": op._schema.name,
+            "overload": op._schema.overload_name,
+            "counts": [len(values) for values in operands],
+            "plain": _plain_arguments(op, given),
+            "orders": [d for order in orders for d in order],
+            "may_fail": int(may_fail),
+        },
+    )
+    if may_fail:
+        _raise_failure(results.pop(0))
+    logical = iter(map(_in_logical_order, results, orders))
+    return tree_unflatten([None if m is None else next(logical) for m in metas], structure)
+
+
+def runs_kernel(*ops: OpOverload, may_fail: bool = True) -> None:
+    """Declares that the CPU kernel of each of `ops` is its rule."""
+    for op in ops:
+        lowers(op)(_rule(op, may_fail))
+
+
+def _rule(op: OpOverload, may_fail: bool) -> Callable[..., Any]:
+    def rule(out: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(op, out, *args, may_fail=may_fail, **kwargs)
+
+    return rule
+
+
+def _bound(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The value of each argument of the schema, None of one that keeps its default."""
+    declared = op._schema.arguments
+    given = {a.name: value for a, value in zip(declared, args, strict=False)} | kwargs
+    return {a.name: given.get(a.name) for a in declared}
+
+
+def _values(argument: Any) -> list[Value]:
+    members = argument if isinstance(argument, (list, tuple)) else [argument]
+    return [member for member in members if isinstance(member, Value)]
+
+
+def _plain_arguments(op: OpOverload, given: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None or _values(value):
+            continue
+        members = value if isinstance(value, (list, tuple)) else [value]
+        if not isinstance(value, str) and not all(isinstance(m, _NUMBERS) for m in members):
+            raise NotImplementedError(f"{op} has an argument {name} that no program can pass on")
+        plain[name] = value
+    return plain
+
+
+def _is_meta(value: Any) -> bool:
+    return isinstance(value, Meta)
+
+
+def _order(meta: Meta) -> list[int]:
+    return memory_order(meta.shape, meta.strides) or list(range(meta.ndim))
+
+
+def _in_logical_order(value: Value, order: list[int]) -> Value:
+    return hlo.transpose(value, [order.index(d) for d in range(len(order))])
+
+
+def _raise_failure(status: Value) -> None:
+    failed, ticket = (hlo.reshape(hlo.slice_dim(status, 0, i, i + 1), ()) for i in range(2))
+    check(failed != 0, _FAILURE, "", ticket)
