@@ -1,5 +1,5 @@
-# make run | test | test-compiled | fuzz | contract | lint | build | bench | clean. Needs python3.11+,
-# a C++20 compiler and make.
+# make run | test | test-compiled | fuzz | fuzz-ops | contract | lint | build | bench | clean. Needs
+# python3.11+, a C++20 compiler and make.
 #
 # TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
 # pinned, because the index's newest torch may be another release, or a build of several GB.
@@ -16,7 +16,7 @@ PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
 # What the environment was made from: it is renewed when any of these change.
 KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 
-.PHONY: run test test-compiled fuzz contract lint format build docs bench setup clean
+.PHONY: run test test-compiled fuzz fuzz-ops contract lint format build docs bench setup clean
 
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
@@ -33,7 +33,11 @@ test: build
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
 fuzz: build
-	NEURON_FUZZ_PROGRAMS=2000 $(BIN)/python -m pytest tests/fuzz $(ARGS)
+	NEURON_FUZZ_PROGRAMS=2000 $(BIN)/python -m pytest tests/fuzz/test_view_programs.py $(ARGS)
+
+# Random programs of all kinds of operators, for instance with ARGS="--programs 20000 --workers 2".
+fuzz-ops: build
+	PYTHONPATH=tests $(BIN)/python -m fuzz.runner $(ARGS)
 
 # PyTorch's own descriptions of its operators, for instance with ARGS="--only 'linalg.*' --mode out".
 contract: build

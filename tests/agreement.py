@@ -70,11 +70,11 @@ def same(got, want, *, strides=True, values=True, **tolerance):
             torch.testing.assert_close(g.detach().cpu(), w.detach(), equal_nan=True, **tolerance)
 
 
-def agree(fn, *args, **tolerance):
+def agree(fn, *args, strides=True, **tolerance):
     """`fn(*args)` is the same on both, and so are the tensors in `args` afterwards."""
     theirs, given = tree_map(copied, args), tree_map(on_device, args)
     want = fn(*theirs)
-    same(ours(fn)(*given), want, **tolerance)
+    same(ours(fn)(*given), want, strides=strides, **tolerance)
     for g, w in zip(tree_flatten(given)[0], tree_flatten(theirs)[0], strict=True):
         if isinstance(w, torch.Tensor):
             torch.testing.assert_close(g.cpu(), w, equal_nan=True, **tolerance)

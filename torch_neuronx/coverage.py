@@ -37,8 +37,8 @@ ROADS = (
     Road(
         "rule",
         "A rule of ours makes the program. In-place and `out=` overloads use the rule of their "
-        "functional form. A single call may still have no program, such as an index by a boolean "
-        "mask: it then runs composed or on the host, which says why.",
+        "functional form. A single call may still have no program: it then runs composed or on the "
+        "host, which says why.",
         ("declared in",),
     ),
     Road(
@@ -58,8 +58,8 @@ ROADS = (
     ),
     Road(
         "kernel",
-        "A C++ kernel of the backend, because the op is about storage, or reads a value. The rule, "
-        "where there is one, serves programs that contain the op.",
+        "A C++ kernel of the backend, because the op is about storage, reads a value, or is a few "
+        "calls of others. The rule, where there is one, serves programs that contain the op.",
         ("kernel", "rule"),
     ),
     Road(
@@ -72,7 +72,8 @@ ROADS = (
     Road(
         "none",
         "No road: PyTorch has no kernel for dense CPU tensors either, so a call raises "
-        "NotImplementedError. These ops belong to other devices, libraries and layouts.",
+        "NotImplementedError. These ops belong to other devices, libraries and layouts, or make "
+        "quantized tensors, which live on the CPU.",
         (),
         native=False,
     ),
@@ -116,6 +117,8 @@ def _is_listed(op: OpOverload) -> bool:
 
 def entry(op: OpOverload) -> Entry:
     kernel = _own_kernel(op)
+    if kernel == _REFUSES:
+        return Entry(op, "none")
     if kernel:
         return Entry(op, "kernel", (kernel, _rule_file(op)))
     if _stays_composite(op):
@@ -133,6 +136,7 @@ def entry(op: OpOverload) -> Entry:
     return Entry(op, "none")
 
 
+_REFUSES = "csrc/dispatch/quantized.cpp"
 _COMPOSITE = (
     "CompositeExplicitAutograd",
     "CompositeExplicitAutogradNonFunctional",

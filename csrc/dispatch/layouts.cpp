@@ -111,7 +111,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
         "_to_sparse_csr",
         "_to_sparse_csc",
         "_to_sparse_bsr",
-        "_to_sparse_bsc"}) {
+        "_to_sparse_bsc",
+        "_nested_view_from_buffer"}) {
     m.impl(name, kernel_for(kStrided));
   }
 }

@@ -2,78 +2,59 @@
 
 #include <c10/util/Exception.h>
 
+#include <bit>
 #include <string>
-#include <vector>
 
 namespace neuron::kernels {
 namespace {
 
-// Numbers are written as int64 or float64, alone or in arrays.
-struct Numbers {
-  XLA_FFI_DataType dtype;
-  const void* data;
-  size_t count;
-  bool is_list;
-
-  template <typename T>
-  T at(size_t i) const {
-    if (dtype == XLA_FFI_DataType_S64) {
-      return static_cast<T>(static_cast<const int64_t*>(data)[i]);
-    }
-    TORCH_CHECK(dtype == XLA_FFI_DataType_F64, "a kernel's number is neither int64 nor float64");
-    return static_cast<T>(static_cast<const double*>(data)[i]);
+// Numbers are written as int64 or float64, lists of them as int64: portable artifacts
+// have no lists of float64, so these are given by their bits.
+c10::IValue number(const c10::Type& type, const XLA_FFI_Scalar& scalar) {
+  if (scalar.dtype == XLA_FFI_DataType_F64) {
+    return *static_cast<const double*>(scalar.value);
   }
-
-  template <typename T>
-  std::vector<T> all() const {
-    std::vector<T> values;
-    for (size_t i = 0; i < count; ++i) {
-      values.push_back(at<T>(i));
-    }
-    return values;
-  }
-};
-
-Numbers numbers(XLA_FFI_AttrType type, const void* value) {
-  if (type == XLA_FFI_AttrType_SCALAR) {
-    const auto& scalar = *static_cast<const XLA_FFI_Scalar*>(value);
-    return {scalar.dtype, scalar.value, 1, false};
-  }
-  TORCH_CHECK(type == XLA_FFI_AttrType_ARRAY, "a kernel's argument is no number");
-  const auto& array = *static_cast<const XLA_FFI_Array*>(value);
-  return {array.dtype, array.data, array.size, true};
-}
-
-c10::IValue number(const c10::Type& type, const Numbers& given) {
+  TORCH_CHECK(
+      scalar.dtype == XLA_FFI_DataType_S64, "a kernel's number is neither int64 nor float64"
+  );
+  const int64_t value = *static_cast<const int64_t*>(scalar.value);
   switch (type.kind()) {
     case c10::TypeKind::BoolType:
-      return given.at<int64_t>(0) != 0;
+      return value != 0;
     case c10::TypeKind::FloatType:
-      return given.at<double>(0);
-    case c10::TypeKind::NumberType:
-      if (given.dtype == XLA_FFI_DataType_F64) {
-        return given.at<double>(0);
-      }
-      return given.at<int64_t>(0);
-    default:  // SymInt, and the enumerations: ScalarType, Layout, MemoryFormat
-      return given.at<int64_t>(0);
+      return static_cast<double>(value);
+    default:  // int, Scalar, SymInt, and the enumerations: ScalarType, Layout, MemoryFormat
+      return value;
   }
 }
 
-c10::IValue list(const c10::Type& element, const Numbers& given) {
-  switch (element.kind()) {
-    case c10::TypeKind::BoolType: {
-      c10::List<bool> flags;
-      for (const int64_t flag : given.all<int64_t>()) {
-        flags.push_back(flag != 0);
-      }
-      return flags;
-    }
-    case c10::TypeKind::FloatType:
-      return given.all<double>();
-    default:
-      return given.all<int64_t>();
+template <typename T>
+c10::IValue list_of(c10::ArrayRef<int64_t> words, T (*decode)(int64_t)) {
+  c10::List<T> values;
+  values.reserve(words.size());
+  for (const int64_t word : words) {
+    values.push_back(decode(word));
   }
+  return values;
+}
+
+c10::IValue list(const c10::Type& element, c10::ArrayRef<int64_t> words) {
+  switch (element.kind()) {
+    case c10::TypeKind::BoolType:
+      return list_of<bool>(words, [](int64_t word) { return word != 0; });
+    case c10::TypeKind::FloatType:
+      return list_of<double>(words, [](int64_t word) { return std::bit_cast<double>(word); });
+    default:
+      return list_of<int64_t>(words, [](int64_t word) { return word; });
+  }
+}
+
+c10::ArrayRef<int64_t> int64_list(const void* value) {
+  const auto& array = *static_cast<const XLA_FFI_Array*>(value);
+  TORCH_CHECK(
+      array.dtype == XLA_FFI_DataType_S64 || array.size == 0, "a kernel's list is not of int64"
+  );
+  return {static_cast<const int64_t*>(array.data), array.size};
 }
 
 }  // namespace
@@ -100,15 +81,12 @@ std::string_view Attributes::string(std::string_view name) const {
 }
 
 int64_t Attributes::integer(std::string_view name) const {
-  return numbers(XLA_FFI_AttrType_SCALAR, get(name, XLA_FFI_AttrType_SCALAR)).at<int64_t>(0);
+  const auto& scalar = *static_cast<const XLA_FFI_Scalar*>(get(name, XLA_FFI_AttrType_SCALAR));
+  return number(*c10::IntType::get(), scalar).toInt();
 }
 
 c10::ArrayRef<int64_t> Attributes::integers(std::string_view name) const {
-  const auto& array = *static_cast<const XLA_FFI_Array*>(get(name, XLA_FFI_AttrType_ARRAY));
-  TORCH_CHECK(
-      array.dtype == XLA_FFI_DataType_S64 || array.size == 0, "'", name, "' is no list of int64"
-  );
-  return {static_cast<const int64_t*>(array.data), array.size};
+  return int64_list(get(name, XLA_FFI_AttrType_ARRAY));
 }
 
 Attributes Attributes::dictionary(std::string_view name) const {
@@ -127,11 +105,10 @@ c10::IValue Attributes::value(const c10::Argument& argument) const {
   if (const auto optional = type->cast<c10::OptionalType>()) {
     type = optional->getElementType();
   }
-  const Numbers given = numbers(found.type, found.value);
   if (const auto listed = type->cast<c10::ListType>()) {
-    return list(*listed->getElementType(), given);
+    return list(*listed->getElementType(), int64_list(found.value));
   }
-  return number(*type, given);
+  return number(*type, *static_cast<const XLA_FFI_Scalar*>(found.value));
 }
 
 }  // namespace neuron::kernels

@@ -73,7 +73,9 @@ Stack arguments(
 ) {
   const auto counts = attributes.integers("counts");
   const auto& declared = schema.arguments();
-  TORCH_CHECK(counts.size() == declared.size(), "a call of ", schema.name(), " has other arguments");
+  TORCH_CHECK(
+      counts.size() == declared.size(), "a call of ", schema.name(), " has other arguments"
+  );
   const Attributes plain = attributes.dictionary("plain");
   Operands operands(args);
   Stack stack;

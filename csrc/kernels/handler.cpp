@@ -55,8 +55,9 @@ XLA_FFI_Error* make_error(const XLA_FFI_Api* api, const char* message) {
 // gradients, no autocast; only kernels of the CPU's and below.
 class PlainThread {
  private:
-  c10::impl::ForceDispatchKeyGuard keys_{c10::impl::LocalDispatchKeySet{
-      c10::impl::PODLocalDispatchKeySet{}}};
+  c10::impl::ForceDispatchKeyGuard keys_{
+      c10::impl::LocalDispatchKeySet{c10::impl::PODLocalDispatchKeySet{}}
+  };
   at::AutoDispatchBelowADInplaceOrView below_autograd_;
   at::NoGradGuard no_grad_;
 };

@@ -1,4 +1,4 @@
-// Kernels in Python for tensors of other layouts than strided: torch_neuronx.sparse.
+// Kernels in Python for tensors of other layouts than strided: torch_neuronx.layouts.
 #include "csrc/python/layouts.h"
 
 #include "csrc/python/convert.h"
@@ -50,7 +50,7 @@ void call(const py::handle function, const c10::OperatorHandle& op, torch::jit::
 dispatch::BoxedFunction layout_kernel(const c10::OperatorHandle& op, const char* layout) {
   const Undisturbed undisturbed;
   py::object function =
-      py::module_::import("torch_neuronx.sparse").attr("kernel")(operator_object(op), layout);
+      py::module_::import("torch_neuronx.layouts").attr("kernel")(operator_object(op), layout);
   if (function.is_none()) {
     return {};
   }

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import torch
 
+from . import memory
 from .programs import Statement
 
-ROUNDINGS = 16  # of an operator that is made of others
+ROUNDINGS = 32  # of an operator that is made of others
 ERRORS = 4  # how often the CPU's own error: another order of terms, other roundings
 
 
@@ -34,16 +35,14 @@ def described(got: torch.Tensor, want: torch.Tensor) -> None:
     if want.numel():
         _equal("strides", _strides(got), _strides(want))
     _equal("strides", got.storage_offset(), want.storage_offset())
-    _equal("autograd", (got.requires_grad, _node(got)), (want.requires_grad, _node(want)))
+    _equal(
+        "autograd", (got.requires_grad, memory.node(got)), (want.requires_grad, memory.node(want))
+    )
     _equal("dtype", (got.is_conj(), got.is_neg()), (want.is_conj(), want.is_neg()))
 
 
 def _strides(t: torch.Tensor) -> list[int]:
     return [stride for stride, size in zip(t.stride(), t.shape, strict=True) if size > 1]
-
-
-def _node(t: torch.Tensor) -> str:
-    return t.grad_fn.name() if t.grad_fn is not None else ""
 
 
 def _equal(kind: str, got: object, want: object) -> None:

@@ -22,17 +22,21 @@ from .programs import HEADER, Program, Statement
 
 TRIALS = 4
 MOVED = 4  # roundings of each inexact number per statement
+BANNED = "this behavior is banned in compile"  # by PyTorch: some writes through as_strided
 ALLOWED = 8  # times the largest change among the trials
 
 
 def run(program: Program, device: str = "neuron") -> None:
-    """Raises a Mismatch with the whole program as its statement."""
+    """Raises a Mismatch."""
+    program = Program(program.seed, tuple(s for s in program.statements if not s.raises))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         base, inexact = _on_cpu(program)
         got = _on_device(program, base, device)
         trials = [_trial(program, inexact, seed) for seed in range(TRIALS)]
     for name, want in _results(base):
+        if not got:
+            return
         values = [dict(_results(trial)).get(name) for trial in trials]
         _compare(name, got[name], want, values)
 
@@ -109,6 +113,8 @@ def _on_device(program: Program, base: dict[str, Any], device: str) -> dict[str,
     try:
         results = compiled(*(side.names[name] for name in _literals(program)))
     except Exception as error:
+        if BANNED in str(error):
+            return {}
         raise Mismatch("error", f"{type(error).__name__}: {error}"[:2000]) from error
     names = {k: v for k, v in side.names.items() if isinstance(v, torch.Tensor)} | results
     side.names = dict(names)
@@ -124,7 +130,7 @@ def _results(names: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
     for name, value in names.items():
         if isinstance(value, torch.Tensor):
             yield name, value
-            if value.is_leaf and value.grad is not None:
+            if not memory.node(value) and value.grad is not None:
                 yield f"{name}.grad", value.grad
 
 

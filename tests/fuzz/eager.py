@@ -75,6 +75,7 @@ class Sides:
         got = self.device.execute(statement.source)
         _same_errors(got, want)
         if want is not None:
+            self.compare_all()
             return
         self.run_double(statement)
         for name in statement.results or filter(None, (statement.written,)):
@@ -196,11 +197,9 @@ def on_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _gradient(value: Any) -> torch.Tensor | None:
-    return (
-        value.grad.detach()
-        if value is not None and value.is_leaf and value.grad is not None
-        else None
-    )
+    if value is None or memory.node(value) or value.grad is None:
+        return None
+    return value.grad.detach()
 
 
 def _same_errors(got: Exception | None, want: Exception | None) -> None:

@@ -46,6 +46,17 @@ def may_write(target: torch.Tensor, others: Iterable[torch.Tensor]) -> bool:
     return True
 
 
+def node(tensor: torch.Tensor) -> str:
+    """The name of the function that a gradient goes to first, "" for none.
+
+    Autograd gives none for one of several views of a function after another was written.
+    """
+    try:
+        return tensor.grad_fn.name() if tensor.grad_fn is not None else ""
+    except RuntimeError:
+        return ""
+
+
 def copied(names: dict[str, Any]) -> dict[str, Any]:
     """Copies of the tensors that share memory as they do; they are no part of a graph."""
     copies: dict[int, torch.UntypedStorage] = {}

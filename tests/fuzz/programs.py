@@ -56,6 +56,7 @@ FREQUENCIES = {
 }
 SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e+30", "-1e-30", "65504.0")
 LARGEST = 400  # elements of a result
+REFUSALS = 0.04  # the share of the statements that the CPU refuses which are kept
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Statement:
     written: str = ""  # the tensor that an in-place or out= form writes
     accumulates: bool = False  # whether its error grows with the number of terms
     dynamic: bool = False  # whether the shape of a result depends on data
+    raises: bool = False  # whether the CPU refuses it
 
     @property
     def uses(self) -> set[str]:
@@ -167,11 +169,21 @@ class Builder:
                 self.texts.append(slot(self))
             self._check(op)
             self._apply(op)
-        except Exception:  # whatever the CPU refuses
+        except Exception as error:  # whatever the CPU refuses
+            if self._is_worth_refusing(op, error):
+                source = op.template.format(*self.texts)
+                self.statements.append(Statement((), source, op.template, raises=True))
+                return True
             del self.statements[before:]
             self.names = names
             return False
         return True
+
+    def _is_worth_refusing(self, op: Op, error: Exception) -> bool:
+        """Now and then: the device must refuse it as well. What only the CPU lacks is no error."""
+        if isinstance(error, Refused | NotImplementedError) or len(self.texts) < len(op.slots):
+            return False
+        return "not implemented" not in str(error) and self.rng.random() < REFUSALS
 
     def _check(self, op: Op) -> None:
         if op.guard is not None and not op.guard(*self.drawn):
@@ -196,7 +208,7 @@ class Builder:
         value = evaluate(source, self.names)
         is_list = isinstance(value, tuple | list)
         results = value if is_list else (value,)
-        if len(results) > 4 or any(r.numel() > LARGEST or r.dim() > 5 for r in results):
+        if not 1 <= len(results) <= 4 or any(r.numel() > LARGEST or r.dim() > 5 for r in results):
             raise Refused
         first = int(self.fresh()[1:])
         names = tuple(f"t{first + i}" for i in range(len(results)))
@@ -210,10 +222,7 @@ class Builder:
         ends = [
             name
             for name, t in self.names.items()
-            if isinstance(t, torch.Tensor)
-            and name not in used
-            and t.requires_grad
-            and not t.is_leaf
+            if isinstance(t, torch.Tensor) and name not in used and memory.node(t)
         ]
         if ends:
             weights = ", ".join(f"weights({name})" for name in ends)

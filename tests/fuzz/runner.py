@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one program")
     parser.add_argument(
-        "--compiled-every", type=int, default=40, help="compile the programs of each Nth seed, too"
+        "--compiled-every", type=int, default=10, help="compile the programs of each Nth seed, too"
     )
     parser.add_argument("--results", type=Path, default=FOLDER / "results.jsonl")
     parser.add_argument("--again", choices=("failed", "all"), help="run also what has run")
@@ -69,7 +69,13 @@ def main() -> int:
     due = [seed for seed in wanted if is_due(before.get(seed), options.again)]
     with (
         options.results.open("a") as file,
-        tqdm(total=len(due), unit="program", disable=options.quiet, smoothing=0.02) as bar,
+        tqdm(
+            total=len(due),
+            unit="program",
+            disable=options.quiet,
+            smoothing=0.02,
+            mininterval=0.1 if sys.stderr.isatty() else 30,
+        ) as bar,
     ):
 
         def done(outcome: dict[str, Any]) -> None:

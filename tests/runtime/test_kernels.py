@@ -29,7 +29,7 @@ PROGRAM = """
         torch.linalg.svd((a * torch.nan).to("neuron"))
     except torch.linalg.LinAlgError as error:
         message = str(error)
-    host = sum(torch_neuronx.get_fallback_ops().values())
+    host = torch_neuronx.get_fallback_ops()
     cache.flush()
     print(json.dumps({"jaxlib": "jaxlib" in sys.modules, "host": host, "message": message,
                       "kernels": platforms.runs_kernels(),
@@ -60,7 +60,8 @@ def test_a_second_process_runs_kernels_without_lowering(tmp_path):
     first, second = run(tmp_path), run(tmp_path)
     assert first["compiled"] > 0
     assert first["kernels"] and second["kernels"]
-    assert second["compiled"] == second["host"] == first["host"] == 0
+    assert not first["host"] and not second["host"]
+    assert second["compiled"] == 0
     assert not second["jaxlib"]
     assert first["message"] == second["message"] == expected_message()
 
@@ -111,7 +112,7 @@ def bare_plugin(tmp_path):
 def test_the_host_serves_where_programs_cannot_call_kernels(tmp_path, bare_plugin):
     result = run(tmp_path, TORCH_NEURONX_PLATFORM=str(bare_plugin))
     assert not result["kernels"]
-    assert result["host"] > 0
+    assert set(result["host"]) >= {"aten::linalg_qr", "aten::_linalg_svd"}
     assert result["message"] == expected_message()
 
 
@@ -164,4 +165,4 @@ def test_failures_are_told_apart():
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert all(pool.map(factor, list(range(9)) * 4))
-    assert not torch_neuronx.get_fallback_ops().get("aten::cholesky")
+    assert "aten::cholesky" not in torch_neuronx.get_fallback_ops()

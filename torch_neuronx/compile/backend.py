@@ -61,12 +61,15 @@ def neuron(
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Those of eager, of custom ops and quantised graphs of PyTorch's, and of Inductor's fma, which Dynamo itself writes
-    for addcmul_ and its like; the op exists once it did."""
+    """Those of eager, composite kernels for want of another road, those of custom ops and quantised
+    graphs of PyTorch's, and of Inductor's fma, which Dynamo itself writes for addcmul_ and its
+    like; the op exists once it did."""
     from torch_neuronx.eager import roads
-    from torch_neuronx.lowering import composed, decomposed_quantization
+    from torch_neuronx.lowering import composed, decomposed_quantization, traced_factories
 
     table = {
+        **roads.composites(),
+        **traced_factories.factories(),
         **roads.decompositions(),
         **composed.varlen(),
         **decomposed_quantization.decompositions(),

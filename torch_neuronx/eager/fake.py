@@ -91,6 +91,8 @@ def raise_cpu_error(call: Call, *, unless_missing: bool = False) -> None:
     error = _error_on_cpu(oracle, call, fill=0)
     if error is None or (unless_missing and _is_missing_kernel(error)):
         return
+    if isinstance(error, torch.linalg.LinAlgError):
+        return  # it is about values: matrices of zeros and of ones are singular alike
     if str(_error_on_cpu(oracle, call, fill=1)) == str(error):
         raise error
 

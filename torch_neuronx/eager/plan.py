@@ -54,8 +54,7 @@ def plan(call: Call, version: str = "") -> Plan:
         with lowering_lock, fake.plain_dispatch():
             return _Planner(call, description.road).plan(version)
     except (NoProgram, NotImplementedError) as reason:
-        composite = roads.has_composite_kernel(call.op)
-        return Plan(Composite() if composite else Host(str(reason)))
+        return Plan(Composite() if roads.is_composed(call.op) else Host(str(reason)))
     except LoweringError:
         fake.raise_cpu_error(call)
         raise

@@ -148,9 +148,10 @@ def _cholesky_ex(out, a, *, upper=False, check_errors=False):
     matrices = batched(a)
     factored, info = factor(adjoint(matrices) if upper else matrices)
     factored = adjoint(factored) if upper else factored
+    info = hlo.reshape(info, out[1].shape)
     if check_errors:
-        check_info(hlo.reshape(info, out[1].shape), "linalg.cholesky_ex", a)
-    return hlo.reshape(factored, out[0].shape), hlo.reshape(info, out[1].shape)
+        check_info(info, "linalg.cholesky_ex", a)
+    return hlo.reshape(factored, out[0].shape), info
 
 
 def _solved(factored: Value, b: Value, upper: bool) -> Value:

@@ -6,9 +6,13 @@ message.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
-from torch_neuronx.lowering import kernels
+from torch_neuronx.lowering import hlo, kernels
+from torch_neuronx.lowering.addressing import any_true
+from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
@@ -27,7 +31,6 @@ kernels.runs_kernel(
 kernels.runs_kernel(
     aten._linalg_svd.default,
     aten._linalg_eigh.default,
-    aten._linalg_eigvals.default,
     aten.linalg_eig.default,
     aten.linalg_ldl_factor_ex.default,
     aten.linalg_ldl_solve.default,
@@ -40,8 +43,19 @@ kernels.runs_kernel(
 
 def check_info(info: Value, name: str, a: Value) -> None:
     """Raises LinAlgError where LAPACK's `info` says that a factorisation of `a` failed."""
-    check = aten._linalg_check_errors.default
-    kernels.call(check, (), info, name, is_matrix=a.ndim == 2)
+    op = aten._linalg_check_errors.default
+    kernels.call(op, (), info, name, is_matrix=a.ndim == 2)
+
+
+@lowers(aten._linalg_eigvals.default)
+def _eigvals(out, a):
+    """LAPACK may crash of values that are not finite, which `eig` refuses itself."""
+    parts = (hlo.real(a), hlo.imag(a)) if a.dtype.is_complex else (a,)
+    bad = functools.reduce(hlo.or_, (any_true(~hlo.is_finite(part)) for part in parts))
+    message = "torch.linalg.eigvals: input tensor should not contain infs or NaNs."
+    check(bad, "RuntimeError", message)
+    finite = hlo.select(hlo.broadcast_to(bad, a.shape), hlo.full(a.shape, 0, a.dtype), a)
+    return kernels.call(aten._linalg_eigvals.default, out, finite)
 
 
 @lowers(aten.linalg_lstsq.default)

@@ -8,6 +8,7 @@ program. Not a home for rules.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -94,15 +95,26 @@ def _values(argument: Any) -> list[Value]:
 
 
 def _plain_arguments(op: OpOverload, given: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for name, value in given.items():
-        if value is None or _values(value):
-            continue
-        members = value if isinstance(value, (list, tuple)) else [value]
-        if not isinstance(value, str) and not all(isinstance(m, _NUMBERS) for m in members):
-            raise NotImplementedError(f"{op} has an argument {name} that no program can pass on")
-        plain[name] = value
-    return plain
+    return {
+        declared.name: _attribute(op, declared, given[declared.name])
+        for declared in op._schema.arguments
+        if given[declared.name] is not None and not _values(given[declared.name])
+    }
+
+
+def _attribute(op: OpOverload, declared: torch.Argument, value: Any) -> Any:
+    """Numbers and strings as they are, the numbers of a list as int64: a float's are its bits."""
+    members = value if isinstance(value, (list, tuple)) else [value]
+    if not isinstance(value, str) and not all(isinstance(m, _NUMBERS) for m in members):
+        raise NotImplementedError(f"{op}: no program can pass on its argument {declared.name}")
+    if not isinstance(value, (list, tuple)):
+        return value
+    return list(map(_bits if "List[float]" in str(declared.type) else int, members))
+
+
+def _bits(number: float) -> int:
+    (word,) = struct.unpack("<q", struct.pack("<d", number))
+    return word
 
 
 def _is_meta(value: Any) -> bool:

@@ -76,10 +76,10 @@ def _lu_factor_ex(out, a, *, pivot=True, check_errors=False):
     if not pivot:
         raise NotImplementedError("without pivoting there is no CPU kernel to agree with")
     factors = _factored(a)
-    results = _placed(out, factors.lu, factors.pivots + 1, _info(factors))
+    info = hlo.reshape(_info(factors), out[2].shape)
     if check_errors:
-        check_info(results[2], "torch.linalg.lu_factor_ex", a)
-    return results
+        check_info(info, "torch.linalg.lu_factor_ex", a)
+    return _placed(out, factors.lu, factors.pivots + 1, info)
 
 
 @lowers(aten.linalg_lu.default)
@@ -152,10 +152,10 @@ def _inverted(order: Value) -> Value:
 def _solve_ex(out, a, b, *, left=True, check_errors=False):
     factors = _factored(a)
     result = _applied(out[0], factors.lu, factors.order, b, a.shape, left)
-    results = _placed(out, result, factors.lu, factors.pivots + 1, _info(factors))
+    info = hlo.reshape(_info(factors), out[3].shape)
     if check_errors:
-        check_info(results[3], "torch.linalg.solve_ex", a)
-    return results
+        check_info(info, "torch.linalg.solve_ex", a)
+    return _placed(out, result, factors.lu, factors.pivots + 1, info)
 
 
 def _applied(out, lu: Value, order: Value, b: Value, of_a, left: bool) -> Value:
@@ -202,9 +202,9 @@ def _lu_solve(out, lu, pivots, b, *, left=True, adjoint=False):
 @lowers(aten.linalg_inv_ex.default)
 def _inv_ex(out, a, *, check_errors=False):
     factors = _factored(a)
-    info = _info(factors)
+    info = hlo.reshape(_info(factors), out[1].shape)
     if check_errors:
-        check_info(hlo.reshape(info, out[1].shape), "linalg.inv_ex", a)
+        check_info(info, "linalg.inv_ex", a)
     if not a.numel:
         return _placed(out, a, info)
     inverse = _solve(factors.lu, factors.order, identity(factors.lu.shape, a.dtype))

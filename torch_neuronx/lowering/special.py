@@ -51,24 +51,27 @@ def _erfcx_samples(t):
     return torch.special.erfcx(8.0 / (t + 1.0) - 4.0)
 
 
+def _erfcx_of_positive(x):
+    return approximate(_erfcx_samples, 8.0 / (x + 4.0) - 1.0, count=64)
+
+
 @pointwise(aten.special_erfcx.default)
 def erfcx(x):
     """exp(x**2) erfc(x); below 0 by reflection."""
-    size = hlo.abs(x)
-    value = approximate(_erfcx_samples, 8.0 / (size + 4.0) - 1.0, count=64)
+    value = _erfcx_of_positive(hlo.abs(x))
     return hlo.select(x < 0, 2.0 * hlo.exp(x * x) - value, value)
 
 
 @pointwise(aten.special_log_ndtr.default)
 def log_ndtr(x):
     """log of the normal distribution function, from the tail that keeps precision."""
-    t = x * math.sqrt(0.5)
-    left = hlo.log(erfcx(-t) * 0.5) - t * t
-    return hlo.select(x < 1.0, left, hlo.log1p(hlo.erfc(t) * -0.5))
+    t = hlo.abs(x) * math.sqrt(0.5)
+    left = hlo.log(_erfcx_of_positive(t) * 0.5) - t * t
+    return hlo.select(x < 0, left, hlo.log1p(hlo.erfc(t) * -0.5))
 
 
 # The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2, and ends where p
-# underflows. The further part has an interpolant of its own: there the samples are rounded coarsely.
+# underflows. The further part has an interpolant of its own: its samples are rounded coarsely.
 TAILS = ((2.0, 8.0), (8.0, 38.0))
 CENTRE = 0.5 - math.exp(-2.0)
 

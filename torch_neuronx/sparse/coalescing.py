@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.index_programs import segments
-from torch_neuronx.sparse.registry import computes
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import merge
 
 aten = torch.ops.aten

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.compressed import entries, made, parts
 from torch_neuronx.sparse.index_programs import flip, put, segments
-from torch_neuronx.sparse.registry import computes
+from torch_neuronx.layouts import computes
 
 aten = torch.ops.aten
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from torch_neuronx.sparse.registry import computes
+from torch_neuronx.layouts import computes
 
 aten = torch.ops.aten
 

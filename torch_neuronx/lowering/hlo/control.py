@@ -128,7 +128,7 @@ def while_block(
     return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
 
 
-Attribute = str | int | float | Sequence[int] | Sequence[float] | Mapping[str, Any]
+Attribute = str | int | float | Sequence[int] | Mapping[str, Any]
 
 
 def call(
@@ -138,7 +138,8 @@ def call(
     attributes: Mapping[str, Attribute],
 ) -> list[Value]:
     """An FFI custom call (API version 4) without side effects, to a function that the runtime has
-    registered as `target`. Integers are passed as int64, other numbers as float64."""
+    registered as `target`. Integers are passed as int64, other numbers as float64; a portable
+    artifact has no lists of these."""
     ir = mlir().ir
     op = mlir().stablehlo.CustomCallOp(
         [tensor_type(tuple(s), d) for s, d in kinds],
@@ -161,9 +162,7 @@ def _attribute(value: Attribute) -> Any:
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, Mapping):
         return ir.DictAttr.get({name: _attribute(held) for name, held in value.items()})
-    if all(isinstance(n, int) for n in value):
-        return int_array(value)  # type: ignore[arg-type]
-    return ir.DenseF64ArrayAttr.get([float(n) for n in value])
+    return int_array(value)
 
 
 def _same(name: str, kinds: Sequence[Kind], results: Sequence[Value]) -> None:

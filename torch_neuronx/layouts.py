@@ -1,4 +1,9 @@
-"""The table of our kernels for sparse and nested tensors: by operator and layout.
+"""Kernels in Python for tensors of other layouts than strided: by operator and layout.
+
+Such a tensor is made of strided ones, and most of PyTorch's kernels for it are operators on those,
+which suit any device; csrc/dispatch/layouts.cpp calls them. The others look into memory and have
+counterparts in torch_neuronx/sparse and torch_neuronx/nested. Called by the C++ core, once an
+operator; importing torch does not import this module.
 
 A kernel is called with all arguments of its operator's schema, in order. It is given what PyTorch
 gives a kernel of that layout: any of its tensor arguments may be of another one.
@@ -15,6 +20,8 @@ from torch._ops import OpOverload
 
 LAYOUTS = ("sparse_coo", "sparse_compressed", "nested", "strided")
 _MODULES = (
+    "nested.fast_paths",
+    "nested.normalization",
     "sparse.addition",
     "sparse.conversion",
     "sparse.coalescing",
@@ -48,6 +55,7 @@ def computes(layout: str, *ops: OpOverload) -> Callable[[Kernel], Kernel]:
 
 
 def kernel(op: OpOverload, layout: str) -> Kernel | None:
+    """Ours; None where PyTorch's own kernel suits any device."""
     _load()
     return _kernels.get((op, layout))
 
