@@ -20,7 +20,7 @@ from .calls import NotApplicable
 from .comparison import Difference, worst
 from .databases import Operator, Sample
 from .gradients import backward, gradgrad, jvp
-from .layouts import channels_last, noncontiguous
+from .layouts import channels_last, noncontiguous, vmap
 from .modes import errors, forward, inplace, out, state_dict
 
 LONGEST_DETAIL = 400
@@ -58,6 +58,7 @@ MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "jvp": jvp,
     "noncontiguous": noncontiguous,
     "channels_last": channels_last,
+    "vmap": vmap,
     "state_dict": state_dict,
 }
 DIFFERENTIATING = ("backward", "compiled_backward", "gradgrad", "jvp")
