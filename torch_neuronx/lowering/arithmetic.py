@@ -121,7 +121,9 @@ def _negative(x):
 
 DIVIDE = {None: divide, "trunc": _divide_trunc, "floor": divide_floor}
 
-pointwise(aten.div.Tensor, aten.div.Scalar)(divide)
+# true_divide and square: PyTorch writes them into traced graphs, for numbers computed from sizes.
+pointwise(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)(divide)
+pointwise(aten.square.default)(lambda x: x * x)
 pointwise(aten.floor_divide.default, aten.floor_divide.Scalar)(divide_floor)
 
 
