@@ -25,7 +25,13 @@ def _magnitudes(result: Any) -> Any:
 
 
 # Operators that order: where their `dim` is among the positional arguments, and its default.
-ORDERS = {"argsort": (1, -1), "kthvalue": (2, -1), "msort": (1, 0), "sort": (1, -1), "topk": (2, -1)}
+ORDERS = {
+    "argsort": (1, -1),
+    "kthvalue": (2, -1),
+    "msort": (1, 0),
+    "sort": (1, -1),
+    "topk": (2, -1),
+}
 
 
 def _without_ties(name: str, sample: Sample, result: Any) -> Any:

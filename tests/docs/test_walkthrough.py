@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "docs/dtypes.md", "README.md"])
 def test_the_code_on_the_page_runs(page):
     text = (ROOT / page).read_text()
     blocks = list(BLOCK.finditer(text))
