@@ -137,6 +137,8 @@ def reason(name: str) -> str:
 
 
 def determined(name: str, sample: Sample, result: Any) -> Any:
+    if sample.random:
+        return _nothing(result)
     if name in RANDOM_ARGUMENTS and _argument(sample, RANDOM_ARGUMENTS[name]):
         return _nothing(result)
     if name in ORDERS:

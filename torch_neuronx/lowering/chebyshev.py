@@ -21,14 +21,22 @@ OVERSAMPLING = 16
 
 @functools.cache
 def coefficients(fn: Callable[[torch.Tensor], torch.Tensor], count: int) -> tuple[float, ...]:
-    """The first `count` of the interpolant of `fn` at Chebyshev points of the first kind."""
+    """The first `count` of the interpolant of `fn` at Chebyshev points of the first kind.
+
+    Each is rounded a few times only: the errors of all of them add up in the approximation.
+    """
     points = count * OVERSAMPLING
-    angle = (torch.arange(points, dtype=torch.float64) + 0.5) * (math.pi / points)
-    samples = fn(torch.cos(angle))
-    k = torch.arange(count, dtype=torch.float64)
-    sums = torch.cos(k[:, None] * angle) @ samples * (2.0 / points)
-    sums[0] /= 2.0
-    return tuple(sums.tolist())
+    odd = 2 * torch.arange(points) + 1
+    samples = fn(_cosine(odd, 2 * points))
+    terms = _cosine(torch.arange(count)[:, None] * odd, 2 * points) * samples
+    sums = [math.fsum(row) * (2.0 / points) for row in terms.tolist()]
+    return (sums[0] / 2.0, *sums[1:])
+
+
+def _cosine(numerator: torch.Tensor, half: int) -> torch.Tensor:
+    """cos(pi * numerator / half) of integers, reduced while they are exact."""
+    turn = numerator % (2 * half)
+    return torch.cos(torch.minimum(turn, 2 * half - turn).double() * (math.pi / half))
 
 
 def approximate(fn: Callable[[torch.Tensor], torch.Tensor], t: Value, count: int = 32) -> Value:
