@@ -68,6 +68,7 @@ OTHERS = (
     ("op", "log_softmax", "gradgrad"),
     ("op", "matmul", "jvp"),
     ("op", "index_select", "noncontiguous"),
+    ("op", "index_select", "vmap"),
     ("op", "cat", "errors"),
     ("op", "add", "out"),
     ("op", "add", "inplace"),

@@ -132,6 +132,8 @@ class Builder:
         if dtype.is_complex:
             return f"{rng.randint(-8, 8) / 4}{rng.randint(-8, 8) / 4:+}j"
         if not dtype.is_floating_point:
+            if self.special and rng.random() < 0.15:
+                return str(rng.choice((torch.iinfo(dtype).min, torch.iinfo(dtype).max)))
             return str(rng.randint(0 if dtype is torch.uint8 else -4, 5))
         if self.special and rng.random() < 0.15:
             return rng.choice(SPECIAL)
@@ -241,7 +243,7 @@ def generate(seed: int) -> Program:
         family=rng.choice(FAMILIES),
         dtypes=tuple(rng.choices(list(FREQUENCIES), list(FREQUENCIES.values()), k=count)),
         gradients=rng.random() < 0.3,
-        special=rng.random() < 0.25,
+        special=rng.random() < 0.4,
     )
     weights = [group.weight for group in GROUPS]
     with warnings.catch_warnings():
