@@ -1,5 +1,5 @@
-# make run | test | test-compiled | fuzz | contract | lint | build | bench | clean. Needs python3.11+,
-# a C++20 compiler and make.
+# make run | test | test-compiled | fuzz | fuzz-ops | contract | lint | build | bench | clean. Needs
+# python3.11+, a C++20 compiler and make.
 #
 # TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
 # pinned, because the index's newest torch may be another release, or a build of several GB.
@@ -16,19 +16,29 @@ PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
 # What the environment was made from: it is renewed when any of these change.
 KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 
-.PHONY: run test test-compiled fuzz contract lint format build docs bench setup clean
+.PHONY: run test test-compiled fuzz fuzz-ops contract lint format build docs bench setup clean
 
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
 
-# Everything on the default plugin; then the runtime's tests on one of another age.
+# Everything on the default plugin; a sample of each of PyTorch's operators, eager, backward and
+# compiled; then the runtime's tests on a plugin of another age.
+SLICE := build/contract/slice.jsonl
+PARALLEL := -n 2 --dist loadfile
 test: build
-	$(BIN)/python -m pytest $(ARGS)
-	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest tests/runtime
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	rm -f $(SLICE)
+	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
+		--mode forward backward compiled --samples 1 --minutes 15
+	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
 fuzz: build
-	NEURON_FUZZ_PROGRAMS=2000 $(BIN)/python -m pytest tests/fuzz $(ARGS)
+	NEURON_FUZZ_PROGRAMS=2000 $(BIN)/python -m pytest tests/fuzz/test_view_programs.py $(ARGS)
+
+# Random programs of all kinds of operators, for instance with ARGS="--programs 20000 --workers 2".
+fuzz-ops: build
+	PYTHONPATH=tests $(BIN)/python -m fuzz.runner $(ARGS)
 
 # PyTorch's own descriptions of its operators, for instance with ARGS="--only 'linalg.*' --mode out".
 contract: build
@@ -36,7 +46,7 @@ contract: build
 
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
-	$(BIN)/python -m pytest --compiled tests/ops tests/training $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --compiled tests/ops tests/training $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -51,7 +61,7 @@ format: setup
 
 docs: build
 	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
-	$(BIN)/python -m torch_neuronx.coverage > docs/coverage.md
+	PYTHONPATH=tests $(BIN)/python -m contract.page > docs/coverage.md
 
 bench: build
 	$(BIN)/python benchmarks/import_time.py

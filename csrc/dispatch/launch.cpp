@@ -4,6 +4,7 @@
 #include "csrc/device/generator.h"
 #include "csrc/device/runtime.h"
 #include "csrc/device/stream.h"
+#include "csrc/dispatch/counted.h"
 #include "csrc/dispatch/numbers.h"
 #include "csrc/kernels/failures.h"
 #include "csrc/kernels/handler.h"
@@ -226,7 +227,11 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
 class Returned {
  public:
   Returned(const Program& program, Frame& frame, Buffers& buffers)
-      : program_(program), frame_(frame), buffers_(buffers), tensors_(buffers.size()) {}
+      : program_(program),
+        frame_(frame),
+        buffers_(buffers),
+        tensors_(buffers.size()),
+        counts_(read_counts(program, buffers)) {}
 
   c10::IValue operator()(const Return& ret) {
     switch (ret.kind) {
@@ -254,9 +259,13 @@ class Returned {
   const at::Tensor& tensor(int index) {
     if (!tensors_[index].defined()) {
       const Result& result = program_.results[index];
-      tensors_[index] = wrap_buffer(
-          std::move(buffers_[index]), result.dtype, result.sizes, result.strides, result.nbytes
-      );
+      auto buffer = std::move(buffers_[index]);
+      tensors_[index] =
+          result.counted
+              ? counted_tensor(std::move(buffer), result, counts_)
+              : wrap_buffer(
+                    std::move(buffer), result.dtype, result.sizes, result.strides, result.nbytes
+                );
     }
     return tensors_[index];
   }
@@ -265,6 +274,7 @@ class Returned {
   Frame& frame_;
   Buffers& buffers_;
   c10::SmallVector<at::Tensor, 8> tensors_;
+  std::vector<int64_t> counts_;
 };
 
 }  // namespace

@@ -138,6 +138,7 @@ void init_runtime(py::module_& m) {
 
 void init_memory(py::module_& m) {
   m.def("_memory_stats", &memory_stats);
+  m.def("_bytes_read", &device::bytes_read, "Bytes that the host has read from devices.");
   m.def("_memory_in_use", &memory_in_use);
   m.def("_memory_info", [](int index) {
     return c10::getDeviceAllocator(device::kDeviceType)

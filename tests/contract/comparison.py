@@ -20,7 +20,14 @@ class Difference(Exception):
 
 
 def tensors(values: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    """Those in a tree; a module's are its parameters and buffers."""
+    found: list[torch.Tensor] = []
+    for leaf in tree_leaves(values):
+        if isinstance(leaf, torch.nn.Module):
+            found += (*leaf.parameters(), *leaf.buffers())
+        elif isinstance(leaf, torch.Tensor):
+            found.append(leaf)
+    return found
 
 
 # How often the CPU's own error a result may have: another order of terms, other roundings.

@@ -186,6 +186,14 @@ def test_integer_division_by_zero_is_refused(op):
     refused(lambda x: x.floor_divide_(0), torch.tensor([1, 2]))
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8], ids=str)
+def test_integer_division_of_nothing(shape, dtype):
+    """XLA's simplifier divided by the first element of the divisor."""
+    x, y = torch.ones(shape, dtype=dtype), torch.ones(shape, dtype=dtype)
+    agree(lambda x, y: [x.fmod(y), x % y, x // y, torch.div(x, y, rounding_mode="trunc")], x, y)
+
+
 def test_integer_arithmetic_wraps_and_is_exact():
     agree(
         lambda x: [x + 1, x * 4, x**2, x << 3, x >> 1], torch.tensor([2**40 + 1, 2**31, -(2**62)])

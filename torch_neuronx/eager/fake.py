@@ -62,6 +62,24 @@ def infer(op: OpOverload, call: Call, arguments: Sequence[Any]) -> Any:
         raise
 
 
+def room(op: OpOverload, call: Call, arguments: Sequence[Any]) -> Any:
+    """`op`'s results with room for as much as the data may ask for; None where their sizes do not
+    depend on it. Raises what the CPU kernel raises whatever the data."""
+    bounds = registry.bound(op)
+    if bounds is None:
+        return None
+    with quiet():
+        positional, keyword = MetaStandIns(call).bind(op, arguments)
+        try:
+            found = bounds(*positional, **keyword)
+        except Exception:
+            raise_cpu_error(call)
+            raise
+    if found is not None:
+        raise_cpu_error(call, unless_missing=True)
+    return found
+
+
 def raise_cpu_error(call: Call, *, unless_missing: bool = False) -> None:
     """Raises what the call raises on CPU whatever the data; returns if it raises nothing.
 

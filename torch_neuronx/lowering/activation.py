@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import complex_functions, hlo
 from torch_neuronx.lowering.elementwise import number, operands, pointwise, rule_for, where
 from torch_neuronx.lowering.value import Value
 
@@ -50,12 +50,12 @@ def relu(x):
 
 @pointwise(aten.sigmoid.default)
 def sigmoid(x):
-    return number(1, x) / (number(1, x) + hlo.exp(hlo.neg(x)))
+    return number(1, x) / (number(1, x) + complex_functions.exp(hlo.neg(x)))
 
 
 @pointwise(aten.silu.default)
 def silu(x):
-    return x / (number(1, x) + hlo.exp(hlo.neg(x)))
+    return x / (number(1, x) + complex_functions.exp(hlo.neg(x)))
 
 
 @pointwise(aten.mish.default)

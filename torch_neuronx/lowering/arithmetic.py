@@ -1,9 +1,9 @@
-"""Rules for two- and three-operand arithmetic: sums, products, divisions, powers, interpolation.
+"""Rules for two- and three-operand arithmetic: sums, products, divisions, angles, interpolation.
 
 Scalar variants share the tensor variant's rule, since a run-time number is a value like any
 other. Formulas follow ATen's native/cpu/BinaryOpsKernel.cpp and PointwiseOpsKernel.cpp; integer
-division by zero raises as there. Bitwise operations are in `bitwise`, comparisons in
-`comparison`.
+division by zero raises as there. Powers are in `powers`, bitwise operations in
+`bitwise`, comparisons in `comparison`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import arctangent, hlo
+from torch_neuronx.lowering import arctangent, complex_functions, hlo
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.elementwise import (
     LN2,
@@ -149,41 +149,7 @@ def remainder(x, y):
     return hlo.select(turn, rest + y, rest)
 
 
-# ---- powers ------------------------------------------------------------------------------------
-
-
-@pointwise(aten.pow.Tensor_Tensor, aten.pow.Scalar)
-def power(x, y):
-    return hlo.pow(x, y)
-
-
-# Exponents whose power CPU computes by multiplication or a root.
-SPECIAL_POWERS = {
-    0: lambda x: number(1, x),
-    1: lambda x: x,
-    2: lambda x: x * x,
-    3: lambda x: x * x * x,
-    0.5: hlo.sqrt,
-    -0.5: lambda x: 1.0 / hlo.sqrt(x),
-    -1: lambda x: 1.0 / x,
-    -2: lambda x: 1.0 / (x * x),
-}
-
-
-@rule_for(aten.pow.Tensor_Scalar, static=("exponent",))
-def pow_scalar(out, x, exponent):
-    """The exponent is part of the program: nearly always a literal, and x*x is far cheaper than
-    pow.
-    """
-    (x,) = operands(out, x)
-    special = SPECIAL_POWERS.get(exponent)
-    result = special(x) if special else hlo.pow(x, number(exponent, x))
-    return hlo.convert(result, out.dtype)
-
-
-@pointwise(aten.ldexp.Tensor)
-def ldexp(x, exponent):
-    return x * hlo.pow(number(2.0, exponent), exponent)
+# ---- distances, angles and sums of exponentials -----------------------------------------------
 
 
 @pointwise(aten.hypot.default)
@@ -221,7 +187,9 @@ def log_add_exp(x, y):
     swap = hlo.compare(hlo.real(x), hlo.real(y), "LT")
     high, low = hlo.select(swap, y, x), hlo.select(swap, x, y)
     nothing = hlo.real(high) == -math.inf
-    return hlo.select(nothing, high, high + hlo.log(hlo.exp(low - high) + 1))
+    return hlo.select(
+        nothing, high, high + complex_functions.log(complex_functions.exp(low - high) + 1)
+    )
 
 
 @pointwise(aten.logaddexp2.default)

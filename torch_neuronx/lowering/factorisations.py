@@ -23,7 +23,6 @@ kernels.runs_kernel(
     aten.geqrf.default,
     aten.ormqr.default,
     aten.linalg_householder_product.default,
-    aten._compute_linear_combination.default,
     may_fail=False,
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import complex_functions, hlo
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.elementwise import is_nan, rule_for, where
 from torch_neuronx.lowering.value import Value
@@ -122,8 +122,9 @@ def logsumexp(out, x, dim, keepdim=False):
     dims = over(x, dim)
     top = hlo.reduce(hlo.real(x), dims, "max", keepdim=True)
     top = where(hlo.abs(top) == math.inf, 0, top)
-    size = total(hlo.exp(x - hlo.convert(top, x.dtype)), dims, keepdim=True)
-    result = hlo.log(size) + hlo.convert(top, x.dtype)
+    top = hlo.convert(top, x.dtype)
+    size = total(complex_functions.exp(x - top), dims, keepdim=True)
+    result = complex_functions.log(size) + top
     return hlo.reshape(hlo.convert(result, out.dtype), out.shape)
 
 

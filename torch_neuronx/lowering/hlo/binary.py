@@ -41,7 +41,12 @@ def _like(name: str, value: Number, other: Value) -> Value:
 
 
 def _stablehlo(name: str, x: Operand, y: Operand) -> Value:
+    """Of no elements, an operand: XLA simplifies integer division by the divisor's first element,
+    and the process ends (SIGFPE) where there is none.
+    """
     x, y = _pair(name, x, y)
+    if not x.numel:
+        return x
     return Value(getattr(mlir().stablehlo, name)(x.ir, y.ir), x.shape, x.dtype)
 
 
