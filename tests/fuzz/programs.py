@@ -56,7 +56,7 @@ FREQUENCIES = {
 }
 SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e+30", "-1e-30", "65504.0")
 LARGEST = 400  # elements of a result
-REFUSALS = 0.04  # the share of the statements that the CPU refuses which are kept
+REFUSALS = 0.3  # the share of the statements that the CPU refuses which are kept
 
 
 @dataclass(frozen=True)
