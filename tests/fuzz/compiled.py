@@ -174,7 +174,9 @@ def _compare(name: str, got: Any, want: torch.Tensor, trials: list[Any]) -> None
         allowed = ALLOWED * spread + step * largest + _smallest(got)
         good = comparison.within(ours, want, allowed) | spread.isinf()
     if not bool(good.all()):
-        raise Mismatch("value", f"{name} is {ours.tolist()} instead of {want.tolist()}")
+        raise Mismatch(
+            "value", f"{name} is {ours.tolist()!s:.1000} instead of {want.tolist()!s:.1000}"
+        )
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

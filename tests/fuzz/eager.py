@@ -207,5 +207,5 @@ def _same_bits(got: torch.Tensor, want: torch.Tensor) -> bool:
 
 
 def _shown(name: str, got: torch.Tensor, want: torch.Tensor, exact: torch.Tensor | None) -> str:
-    text = f"{name} is {got.tolist()} instead of {want.tolist()}"
-    return text + (f"; in float64 {exact.tolist()}" if exact is not None else "")
+    text = f"{name} is {got.tolist()!s:.1000} instead of {want.tolist()!s:.1000}"
+    return text + (f"; in float64 {exact.tolist()!s:.1000}" if exact is not None else "")
