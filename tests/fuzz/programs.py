@@ -164,7 +164,7 @@ class Builder:
         is_whole = not (dtype.is_floating_point or dtype.is_complex)
         period, least, unit = (5, 0, 1) if is_whole else (97, 48, 8)
         source = f"torch.arange({count}).mul({rng.randint(2, 90)}).remainder({period}).sub({least})"
-        return f"{source}.div({unit}).reshape({shape}).to({dtype}).to(device)"
+        return f"{source}.div({unit}).reshape({shape}).to({dtype}).to(device).clone()"
 
     def constant(self, source: str) -> str:
         name = self.fresh()
