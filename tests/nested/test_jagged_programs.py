@@ -1,10 +1,8 @@
 """A transformer block without padding trains on jagged input as on the CPU, eager and compiled."""
 
-import pytest
 import torch
 import torch.nn.functional as F
-import torch_neuronx
-from agreement import agree_by_device, on
+from agreement import agree_by_device
 from nested_samples import jagged
 from torch import nn
 

@@ -42,16 +42,23 @@ def plus(x: Value, y: Value) -> Value:
     return hlo.or_(x, y) if x.dtype == torch.bool else x + y
 
 
+def _term(out, y: Value, alpha) -> Value:
+    """alpha * y, with alpha rounded to the result's dtype as in the CPU's vector kernels."""
+    if isinstance(alpha, Value):
+        alpha = rounded(number(alpha, y), out.dtype)
+    return scaled(y, alpha)
+
+
 @rule_for(aten.add.Tensor, aten.add.Scalar)
 def add(out, x, y, alpha=1):
     x, y = operands(out, x, y)
-    return hlo.convert(plus(x, rounded(scaled(y, alpha), out.dtype)), out.dtype)
+    return hlo.convert(plus(x, _term(out, y, alpha)), out.dtype)
 
 
 @rule_for(aten.sub.Tensor, aten.sub.Scalar)
 def sub(out, x, y, alpha=1):
     x, y = operands(out, x, y)
-    return hlo.convert(x - rounded(scaled(y, alpha), out.dtype), out.dtype)
+    return hlo.convert(x - _term(out, y, alpha), out.dtype)
 
 
 @rule_for(aten.rsub.Tensor, aten.rsub.Scalar)

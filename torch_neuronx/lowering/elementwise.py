@@ -51,8 +51,15 @@ def _stand_in(x):
 def rounded(x: Value, dtype: torch.dtype) -> Value:
     """x with the precision of `dtype`, where a CPU kernel rounds halfway. (A pair of casts would be
     simplified away.)"""
-    bits = {torch.bfloat16: (8, 7), torch.float16: (5, 10)}.get(dtype)
-    return hlo.reduce_precision(x, *bits) if bits and x.dtype != dtype else x
+    if x.dtype == dtype or dtype not in (torch.bfloat16, torch.float16):
+        return x
+    if dtype == torch.bfloat16:
+        return hlo.reduce_precision(x, 8, 7)
+    # Below its smallest normal number float16 has steps of one size, which XLA would take for 0.
+    limits = torch.finfo(torch.float16)
+    step = limits.smallest_normal * limits.eps
+    small = hlo.round_even(x / step) * step
+    return hlo.select(hlo.abs(x) < limits.smallest_normal, small, hlo.reduce_precision(x, 5, 10))
 
 
 def rule_for(*ops, static: tuple[str, ...] = ()):

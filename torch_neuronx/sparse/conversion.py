@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.compressed import entries, made, parts
 from torch_neuronx.sparse.index_programs import flip, put, segments
-from torch_neuronx.layouts import computes
 
 aten = torch.ops.aten
 
