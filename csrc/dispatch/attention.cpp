@@ -38,7 +38,7 @@ int64_t fused_sdp_choice(
     std::optional<double> /*scale*/,
     bool enable_gqa
 ) {
-  bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
+  bool fits = !query.is_nested() && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
               (enable_gqa || query.size(1) == key.size(1)) && isFloatingType(query.scalar_type()) &&
               query.scalar_type() == key.scalar_type() &&
               query.scalar_type() == value.scalar_type();

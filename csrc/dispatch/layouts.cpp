@@ -7,6 +7,7 @@
 #include "csrc/dispatch/layouts.h"
 
 #include "csrc/dispatch/handlers.h"
+#include "csrc/dispatch/kernel.h"
 
 #include <torch/library.h>
 
@@ -95,6 +96,16 @@ void register_layout(const Layout& layout) {
   libraries.push_back(std::move(fallback));
 }
 
+// A gradient that is to be sparse is PyTorch's composition, a dense one a program.
+void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto position = op.schema().argumentIndexWithName("sparse");
+  const auto count = op.schema().arguments().size();
+  if (torch::jit::peek(*stack, *position, count).toBool()) {
+    return op.callBoxedForDispatchKey(kStrided.generic, *stack);
+  }
+  boxed_kernel(op, stack);
+}
+
 }  // namespace
 
 void register_layout_kernels() {
@@ -115,6 +126,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
         "_nested_view_from_buffer"}) {
     m.impl(name, kernel_for(kStrided));
   }
+  m.impl(
+      "_embedding_bag_backward",
+      torch::CppFunction::makeFromBoxedFunction<&embedding_bag_backward>()
+  );
 }
 
 }  // namespace neuron::dispatch

@@ -60,6 +60,8 @@ DATABASES = {
     "foreach": ("opinfos", "foreach"),
     "hop": ("opinfos", "higher_order"),
     "custom_op": ("opinfos", "custom_ops"),
+    "sparse_coo": ("opinfos", "sparse_coo"),
+    "sparse_csr": ("opinfos", "sparse_csr"),
     "module": ("modules", "modules"),
     "optimizer": ("optimizers", "optimizers"),
 }

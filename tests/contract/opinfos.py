@@ -6,6 +6,7 @@ prefix; of fft there is a list as well.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import itertools
@@ -48,6 +49,38 @@ def higher_order() -> list[Operator]:
 
 def custom_ops() -> list[Operator]:
     return _listed("custom_op_db", "custom_op_db")
+
+
+def sparse_coo() -> list[Operator]:
+    return _sparse(torch.sparse_coo)
+
+
+def sparse_csr() -> list[Operator]:
+    return _sparse(torch.sparse_csr)
+
+
+def _sparse(layout: torch.layout) -> list[Operator]:
+    """The operators that PyTorch gives samples of this layout."""
+    found = importlib.import_module(f"{INTERNAL}.{INVOCATIONS}")
+    sampler = f"sample_inputs_{layout}_func".replace("torch.", "")
+    return [
+        dataclasses.replace(
+            _operator(info),
+            samples=functools.partial(_sparse_samples, info, layout),
+            errors=None,
+            has_out=False,
+        )
+        for info in found.op_db
+        if getattr(info, sampler).__name__ != "_sample_inputs_unspecified"
+    ]
+
+
+def _sparse_samples(
+    info: Any, layout: torch.layout, dtype: torch.dtype, requires_grad: bool
+) -> Iterator[Sample]:
+    set_rng_seed(0)
+    for sample in info.sample_inputs_sparse(layout, "cpu", dtype, requires_grad=requires_grad):
+        yield _sample(sample)
 
 
 def _listed(module: str, *lists: str) -> list[Operator]:

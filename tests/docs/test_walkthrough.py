@@ -14,6 +14,7 @@ PAGES = (
     "docs/adding-an-op.md",
     "docs/attention.md",
     "docs/data_dependent_shapes.md",
+    "docs/dtypes.md",
     "docs/func.md",
     "docs/quantization.md",
     "docs/recurrent.md",

@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-import torch_neuronx
 from agreement import agree_by_device, on
 from nested_samples import LENGTHS, gradient, jagged
+
+import torch_neuronx
 
 VALUES = torch.arange(16.0).view(8, 2)
 OFFSETS = torch.tensor([0, 3, 4, 8])

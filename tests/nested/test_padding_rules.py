@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-import torch_neuronx
 from agreement import agree, refused
+
+import torch_neuronx
 
 aten = torch.ops.aten
 OFFSETS = torch.tensor([0, 2, 2, 6])

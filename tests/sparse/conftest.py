@@ -1,6 +1,7 @@
 """Everything in this folder runs on the device: what would run on the host fails."""
 
 import pytest
+
 import torch_neuronx
 
 

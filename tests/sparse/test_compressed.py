@@ -12,7 +12,7 @@ LAYOUTS = {
     "bsr": lambda x: x.to_sparse_bsr((2, 1)),
     "bsc": lambda x: x.to_sparse_bsc((2, 1)),
 }
-UNARY = "abs neg relu sqrt sin erf tanh isnan sign angle".split()
+UNARY = ["abs", "neg", "relu", "sqrt", "sin", "erf", "tanh", "isnan", "sign", "angle"]
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
@@ -54,12 +54,16 @@ def test_unary(name):
 def test_arithmetic(name):
     x, dense = COMPRESSED[name], OTHER
     agree(lambda x: (-x, x * 2, x / 2, x.clone().mul_(3)), x)
-    agree(lambda x, d: (d + x, d - x), x, dense)
+    agree(lambda x, d: d + x, x, dense)
     agree(lambda d, x: d.add_(x), dense.clone(), x)
 
 
 def test_of_two_csr():
-    agree(lambda x, y: (x + y, torch.sub(x, y, alpha=2), x * y), COMPRESSED["csr"], OTHER.to_sparse_csr())
+    agree(
+        lambda x, y: (x + y, torch.add(x, y, alpha=-2), x * y),
+        COMPRESSED["csr"],
+        OTHER.to_sparse_csr(),
+    )
     agree(lambda x, d: (x * d, d.sparse_mask(x)), COMPRESSED["csr"], OTHER)
 
 
@@ -129,4 +133,4 @@ def test_refused():
     with pytest.raises(RuntimeError, match="same shape"):
         x + x.transpose(0, 1).to_sparse_csr()
     with pytest.raises(NotImplementedError, match="solve_triangular"):
-        torch.triangular_solve(torch.ones(3, 1, device="neuron"), x)
+        torch.triangular_solve(torch.ones(3, 1, device="neuron"), x.transpose(0, 1) @ x)

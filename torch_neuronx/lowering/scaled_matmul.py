@@ -10,6 +10,7 @@ import torch
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.elementwise import operands, rule_for
 from torch_neuronx.lowering.matmul import product
+from torch_neuronx.lowering.registry import runs_on_host
 
 aten = torch.ops.aten
 
@@ -72,3 +73,12 @@ def weight_int8pack_mm(out, x, weight, scales):
     """(x @ weight.T) * scales with weight int8 [out, in] and one scale per row of it."""
     result = hlo.dot_general(_wide(x), _wide(weight), contract=([1], [1]))
     return hlo.convert(result * operands(out, scales)[0], out.dtype)
+
+
+runs_on_host(
+    aten._convert_weight_to_int4pack_for_cpu.default,
+    aten._weight_int4pack_mm_for_cpu.default,
+    aten._dyn_quant_pack_4bit_weight.default,
+    aten._dyn_quant_matmul_4bit.default,
+    reason="how it packs 4-bit weights is the CPU kernel's own business",
+)

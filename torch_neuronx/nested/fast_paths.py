@@ -21,7 +21,9 @@ _KEY_PADDING = 1  # a mask_type: the mask is [batch, keys]
 @computes("nested", aten._transformer_encoder_layer_fwd.default)
 def encoder_layer(src: Tensor, *arguments: Any) -> Tensor:
     if arguments[-2] is not None:
-        raise RuntimeError("a mask and a nested tensor exclude each other: the lengths are the mask")
+        raise RuntimeError(
+            "a mask and a nested tensor exclude each other: the lengths are the mask"
+        )
     values, padding = parts.padded(src)
     out = aten._transformer_encoder_layer_fwd(values, *arguments[:-2], padding, _KEY_PADDING)
     return parts.unpadded(out, src)
@@ -36,7 +38,9 @@ def multi_head_attention(
     if mask is not None or need_weights:
         raise RuntimeError("attention of nested tensors takes no mask and returns no weights")
     if not parts.sizes(query).equal(parts.sizes(key)):
-        raise RuntimeError("attention of nested tensors: expected queries and keys of equal lengths")
+        raise RuntimeError(
+            "attention of nested tensors: expected queries and keys of equal lengths"
+        )
     (q, padding), (k, _), (v, _) = (parts.padded(x) for x in (query, key, value))
     same = (q, q, q) if query is key and key is value else (q, k, v)
     out, _ = aten._native_multi_head_attention(

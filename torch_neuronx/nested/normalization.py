@@ -13,7 +13,11 @@ aten = torch.ops.aten
 
 @computes("nested", aten.native_layer_norm.default)
 def layer_norm(
-    input: Tensor, normalized_shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The statistics are strided, one of each row: [rows, 1]."""
     rows = parts.buffer(input).view(-1, *normalized_shape)
@@ -42,7 +46,9 @@ def layer_norm_backward(
 
 
 @computes("nested", aten.sum.dim_IntList)
-def sum_last(self: Tensor, dim: list[int] | None, keepdim: bool, dtype: torch.dtype | None) -> Tensor:
+def sum_last(
+    self: Tensor, dim: list[int] | None, keepdim: bool, dtype: torch.dtype | None
+) -> Tensor:
     if dim is None or len(dim) != 1 or dim[0] % self.dim() != self.dim() - 1:
         raise RuntimeError("NestedTensor only allows reduction of the last dimension for now.")
     if not keepdim:

@@ -27,7 +27,9 @@ def made(values: Tensor, shapes: Tensor) -> Tensor:
     ones = shapes.new_ones(shapes.shape[0], 1)
     strides = torch.cat([shapes[:, 1:].flip(1).cumprod(1).flip(1), ones], 1)
     count = shapes.prod(1)
-    return aten._nested_view_from_buffer(values.reshape(-1), shapes, strides, count.cumsum(0) - count)
+    return aten._nested_view_from_buffer(
+        values.reshape(-1), shapes, strides, count.cumsum(0) - count
+    )
 
 
 def padded(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.coalescing import coalesce
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import scatter_at
 
 aten = torch.ops.aten

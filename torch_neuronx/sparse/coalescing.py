@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.index_programs import segments
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import merge
 
 aten = torch.ops.aten

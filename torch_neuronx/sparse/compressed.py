@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.addition import add_coo
 from torch_neuronx.sparse.matmul import sparse_sparse_matmul
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import scatter_at, spmm
 
 aten = torch.ops.aten

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.compressed import entries
 from torch_neuronx.sparse.index_programs import segments
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import merge, merge_by
 
 aten = torch.ops.aten

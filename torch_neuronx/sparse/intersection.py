@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.coalescing import ordered
 from torch_neuronx.sparse.index_programs import find
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import columns, gather_at, lookup
 
 aten = torch.ops.aten

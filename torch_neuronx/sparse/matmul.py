@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.coalescing import coalesce, ordered
 from torch_neuronx.sparse.index_programs import runs, segments, unroll
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import spmm
 
 aten = torch.ops.aten

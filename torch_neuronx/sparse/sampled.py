@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.compressed import entries, made
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import (
     reduced_mm,
     reduced_mm_backward,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.index_programs import runs, unroll
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import columns
 
 aten = torch.ops.aten
@@ -24,7 +24,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if dim >= len(sizes):
         values = values.index_select(dim - len(sizes) + 1, index)
         return coo.made(indices, values, shape, coalesced=self.is_coalesced())
-    _check_range(index, sizes[dim], dim)
+    _check_range(self, index, dim)
     index = torch.where(index < 0, index + sizes[dim], index).to(torch.int64)
     present, order = torch.sort(indices[dim], stable=True)
     begin, end = runs(present, index)
@@ -48,13 +48,16 @@ def _checked(self: Tensor, dim: int, index: Tensor) -> int:
             f" [{-self.dim()}, {self.dim() - 1}], but got {dim})"
         )
     if index.dim() != 1 or index.layout is not torch.strided:
-        raise IndexError("index_select() argument index must be 1-D strided (non-sparse) tensor.")
+        raise IndexError(
+            "index_select() argument index must be 1-D strided (non-sparse) long-tensor."
+        )
     if index.dtype not in (torch.int32, torch.int64):
         raise IndexError("index_select() argument index must be of type int or long.")
     return dim % self.dim()
 
 
-def _check_range(index: Tensor, size: int, dim: int) -> None:
+def _check_range(self: Tensor, index: Tensor, dim: int) -> None:
+    size = self.shape[dim]
     if not index.numel():
         return
     outside = (index >= size) | (index < -size)
@@ -62,5 +65,5 @@ def _check_range(index: Tensor, size: int, dim: int) -> None:
         worst = int(index[outside][0])
         raise IndexError(
             f"index_select(): index contains {worst} that is out of range for tensor of size"
-            f" {size} at dimension {dim}"
+            f" {list(self.shape)} at dimension {dim}"
         )

@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from torch_neuronx.layouts import computes
 from torch_neuronx.sparse import coo
 from torch_neuronx.sparse.coalescing import ordered
-from torch_neuronx.layouts import computes
 from torch_neuronx.sparse.value_programs import grouped_softmax, grouped_softmax_backward, lookup
 
 aten = torch.ops.aten

@@ -16,7 +16,7 @@ _HALF = (torch.float16, torch.bfloat16)
 
 
 def segment_sum(values: Tensor, segment: Tensor, count: int) -> Tensor:
-    """[count, ...], accumulated in float32 where that is wider; of booleans, whether any is true."""
+    """[count, ...], accumulated in float32 where that is wider; of booleans, if any is true."""
     wide = _accumulator(values.dtype)
     total = torch.zeros((count, *values.shape[1:]), dtype=wide, device=values.device)
     return put(total, segment, values.to(wide), add=True).to(values.dtype)
