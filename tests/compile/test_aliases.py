@@ -102,3 +102,12 @@ def test_offsets_that_differ_share_a_program():
     table = torch.arange(12.0).view(3, 4).to("neuron")
     for row in table:
         same(function(row), row.cpu() * 2 + 1)
+
+
+def test_lazy_conjugates_and_negatives_of_what_is_returned_too():
+    def program(x):
+        y = x * 2
+        return y, y.conj(), y.conj().imag, x.conj()
+
+    x = torch.complex(random(3), random(3, seed=1))
+    same(torch.compile(program, backend="neuron")(x.to("neuron")), program(x))

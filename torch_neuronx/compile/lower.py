@@ -237,9 +237,12 @@ class _Lowering:
 
 
 def _is_placed(node: Any) -> bool:
-    """Whether it is a tensor of the device whose place in its storage does not depend on data."""
+    """Whether it is a tensor of the device whose place in its storage does not depend on data, and
+    whose elements are those of the storage, not their conjugates or negatives."""
     val = node.meta.get("val") if isinstance(node, fx.Node) else None
     if not isinstance(val, torch.Tensor) or val.device.type != "neuron":
+        return False
+    if val.is_conj() or val.is_neg():
         return False
     return not free_unbacked_symbols(val.storage_offset())
 
