@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from agreement import same
+from agreement import random, same
 from graphs import compiled
 
 
