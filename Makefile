@@ -24,12 +24,13 @@ run: build
 # Everything on the default plugin; a sample of each of PyTorch's operators, eager, backward and
 # compiled; then the runtime's tests on a plugin of another age.
 SLICE := build/contract/slice.jsonl
+PARALLEL := -n 2 --dist loadfile
 test: build
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 	rm -f $(SLICE)
 	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
 		--mode forward backward compiled --samples 1 --minutes 15
-	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest tests/runtime
+	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
 fuzz: build
@@ -45,7 +46,7 @@ contract: build
 
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
-	$(BIN)/python -m pytest --compiled tests/ops tests/training $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --compiled tests/ops tests/training $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check $(PYTHON_SOURCES)

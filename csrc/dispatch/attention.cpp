@@ -3,6 +3,7 @@
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <torch/csrc/autograd/forward_grad.h>
 #include <torch/library.h>
 
 namespace at::native {
@@ -15,9 +16,15 @@ bool fused_is_enabled(const Context& context) {
          context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP();
 }
 
-// PyTorch has forward derivatives of the composite only.
-bool has_tangent(const Tensor& tensor) {
-  return tensor._fw_grad(/*level=*/0).defined();
+// PyTorch has forward derivatives of the composite only. A wrapper of torch.func hides whether the
+// tensor below has a tangent: while there is a forward derivative, it may.
+bool may_have_tangent(const Tensor& tensor) {
+  constexpr DispatchKeySet wrappers(
+      {DispatchKey::FuncTorchGradWrapper, DispatchKey::FuncTorchBatched}
+  );
+  bool is_hidden = tensor.key_set().has_any(wrappers) &&
+                   torch::autograd::ForwardADLevel::try_get_by_idx(0) != nullptr;
+  return is_hidden || tensor._fw_grad(/*level=*/0).defined();
 }
 
 // One fused operator, lowered as a whole, for everything that it covers.
@@ -37,7 +44,7 @@ int64_t fused_sdp_choice(
               query.scalar_type() == value.scalar_type();
   bool mask_needs_gradient =
       mask && mask->defined() && mask->requires_grad() && GradMode::is_enabled();
-  bool has_tangents = has_tangent(query) || has_tangent(key) || has_tangent(value);
+  bool has_tangents = may_have_tangent(query) || may_have_tangent(key) || may_have_tangent(value);
   const auto& context = globalContext();
   if (fits && !mask_needs_gradient && !has_tangents && fused_is_enabled(context)) {
     return static_cast<int64_t>(sdp::SDPBackend::overrideable);

@@ -10,13 +10,12 @@
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/aminmax.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/masked_select.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/llvmMathExtras.h>
@@ -93,10 +92,11 @@ Tensor repeat_interleave(const Tensor& repeats, std::optional<c10::SymInt> outpu
   const auto [smallest, total] = read_pair(repeats.min(), repeats.sum());
   TORCH_CHECK(smallest >= 0, "repeats can not be negative");
   TORCH_CHECK(!output_size || *output_size == total, "allocated size does not match required size");
+  // A place of the result is in the run that is as many as the runs that end before it.
   const auto ends = repeats.cumsum(0);
-  const auto places = at::arange(room_for(total), ends.options());
-  const auto runs = at::searchsorted(ends, places, /*out_int32=*/false, /*right=*/true);
-  return front_of(runs.to(repeats.scalar_type()), {total});
+  auto ended = at::zeros({room_for(total + 1)}, ends.options());
+  ended.scatter_add_(0, ends, at::ones_like(ends));
+  return front_of(ended.cumsum(0).to(repeats.scalar_type()), {total});
 }
 
 // Gives `out` the size of `result` and its values.

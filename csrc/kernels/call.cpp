@@ -29,24 +29,28 @@ at::Tensor tensor_of(const XLA_FFI_Buffer& buffer) {
   );
 }
 
-// The operands in order, as the arguments that take them.
+// The operands in order, as the arguments that take them: tensors that lie in memory as
+// those of the call did. "places" has, for each dimension of one operand after the other,
+// its place among the buffer's, which are in the order of memory.
 class Operands {
  public:
-  explicit Operands(const XLA_FFI_Args& args) : args_(args) {}
+  Operands(const XLA_FFI_Args& args, c10::ArrayRef<int64_t> places)
+      : args_(args), places_(places) {}
 
   // The value of an argument that takes `count` operands: a tensor, a list of them, or
   // a generator made from its (seed, offset).
   c10::IValue take(const c10::Argument& argument, int64_t count) {
     if (is_generator(*argument.real_type())) {
-      const auto& state = next();
+      const XLA_FFI_Buffer& state = next();
+      places_ = places_.slice(1);
       return make_generator(static_cast<const uint64_t*>(state.data));
     }
     if (argument.real_type()->kind() != c10::TypeKind::ListType) {
-      return tensor_of(next());
+      return tensor();
     }
     c10::List<at::Tensor> list;
     for (int64_t i = 0; i < count; ++i) {
-      list.push_back(tensor_of(next()));
+      list.push_back(tensor());
     }
     return list;
   }
@@ -59,11 +63,19 @@ class Operands {
     return type.kind() == c10::TypeKind::GeneratorType;
   }
 
+  at::Tensor tensor() {
+    const at::Tensor whole = tensor_of(next());
+    const auto places = places_.slice(0, whole.dim());
+    places_ = places_.slice(whole.dim());
+    return whole.permute(places);
+  }
+
   const XLA_FFI_Buffer& next() {
     return buffer(args_, args_.args, taken_++);
   }
 
   const XLA_FFI_Args& args_;
+  c10::ArrayRef<int64_t> places_;
   int64_t taken_ = 0;
 };
 
@@ -77,7 +89,7 @@ Stack arguments(
       counts.size() == declared.size(), "a call of ", schema.name(), " has other arguments"
   );
   const Attributes plain = attributes.dictionary("plain");
-  Operands operands(args);
+  Operands operands(args, attributes.integers("places"));
   Stack stack;
   for (size_t i = 0; i < declared.size(); ++i) {
     stack.push_back(

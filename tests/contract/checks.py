@@ -7,7 +7,7 @@ over the samples.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,10 +20,11 @@ from .calls import NotApplicable
 from .comparison import Difference, worst
 from .databases import Operator, Sample
 from .gradients import backward, gradgrad, jvp
-from .layouts import channels_last, noncontiguous
+from .layouts import channels_last, noncontiguous, vmap
 from .modes import errors, forward, inplace, out, state_dict
 
 LONGEST_DETAIL = 400
+GROUP = 8  # samples that a mode may check in one go
 
 
 @dataclass
@@ -57,6 +58,7 @@ MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "jvp": jvp,
     "noncontiguous": noncontiguous,
     "channels_last": channels_last,
+    "vmap": vmap,
     "state_dict": state_dict,
 }
 DIFFERENTIATING = ("backward", "compiled_backward", "gradgrad", "jvp")
@@ -81,14 +83,29 @@ def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None =
     torch_neuronx.clear_op_tracking()
     compilation.forget()
     outcome = Outcome()
-    rest = _samples(operator, dtype, mode)
-    samples = list(itertools.islice(rest, limit))
-    agree = compilation.together(mode, operator, samples)
-    if agree is not None:
-        outcome.samples, samples = agree, []
-    for number, sample in enumerate(itertools.chain(samples, rest)):
-        if outcome.samples == limit:
+    rest, number = _samples(operator, dtype, mode), 0
+    while outcome.samples != limit:
+        wanted = GROUP if limit is None else min(GROUP, limit - outcome.samples)
+        group = list(itertools.islice(rest, wanted))
+        if not group:
             break
+        agree = compilation.together(mode, operator, group)
+        if agree is None:
+            _one_by_one(outcome, operator, mode, enumerate(group, number))
+        else:
+            outcome.samples += agree
+        number += len(group)
+    if outcome.samples:
+        outcome.verdict = worst(kind for _, kind, _ in outcome.failures)
+    reasons = torch_neuronx.explain().fallbacks
+    outcome.host = {op: reasons.get(op, "") for op in torch_neuronx.get_fallback_ops()}
+    return outcome
+
+
+def _one_by_one(
+    outcome: Outcome, operator: Operator, mode: str, samples: Iterable[tuple[int, Sample]]
+) -> None:
+    for number, sample in samples:
         try:
             for remark in MODES[mode](operator, sample) or ():
                 outcome.remarks.setdefault(" ".join(remark.split())[:LONGEST_DETAIL], number)
@@ -97,11 +114,6 @@ def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None =
         except Exception as error:
             outcome.failures.append((number, _kind(error), _detail(error)))
         outcome.samples += 1
-    if outcome.samples:
-        outcome.verdict = worst(kind for _, kind, _ in outcome.failures)
-    reasons = torch_neuronx.explain().fallbacks
-    outcome.host = {op: reasons.get(op, "") for op in torch_neuronx.get_fallback_ops()}
-    return outcome
 
 
 def _samples(operator: Operator, dtype: torch.dtype, mode: str) -> Iterator[Sample]:

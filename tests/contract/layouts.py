@@ -1,4 +1,4 @@
-"""The modes of memory layout: inputs that are laid out otherwise, forward and backward."""
+"""The modes that lay a sample's inputs out otherwise: in memory, or as lanes of vmap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch.testing._internal.common_utils import noncontiguous_like
 from torch.utils._pytree import tree_map
 
-from .calls import NotApplicable, inputs
+from .calls import NotApplicable, compare, inputs
 from .comparison import tensors
 from .databases import Operator, Sample
 from .gradients import backward
@@ -28,6 +28,14 @@ def channels_last(operator: Operator, sample: Sample) -> None:
     if not any(t.dim() in CHANNELS_LAST for t in tensors(inputs(sample))):
         raise NotApplicable
     _both_ways(operator, _laid_out(sample, _channels_last))
+
+
+def vmap(operator: Operator, sample: Sample) -> None:
+    """Two lanes of every tensor."""
+    lanes = _laid_out(sample, lambda t: torch.stack([t.detach()] * 2))
+    in_dims = tree_map(lambda v: 0 if isinstance(v, torch.Tensor) else None, lanes.args)
+    run = torch.func.vmap(operator.function, in_dims, randomness="different")
+    compare(operator, lanes, run, run)
 
 
 def _channels_last(tensor: torch.Tensor) -> torch.Tensor:

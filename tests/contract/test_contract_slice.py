@@ -30,6 +30,19 @@ def test_a_ledger_entry_is_about_an_operator():
     assert {case.op for case in ledger.known()} <= set(operators())
 
 
+def test_an_entry_of_lists_is_about_every_combination(tmp_path):
+    path = tmp_path / "ledger.toml"
+    path.write_text(
+        '[[difference]]\nop = "add"\ndtype = ["int8", "bool"]\nmode = ["out", "forward"]\n'
+        'reason = "why"\n'
+    )
+    known = ledger.known(path)
+    assert set(known.values()) == {"why"}
+    assert {(case.dtype, case.mode) for case in known} == {
+        ("int8", "out"), ("int8", "forward"), ("bool", "out"), ("bool", "forward"),
+    }  # fmt: skip
+
+
 def test_an_unexpected_pass_is_a_surprise():
     case = ledger.Case("add", "float32", "forward")
     assert ledger.surprise(case, "passed", {case: "known"})
@@ -68,6 +81,7 @@ OTHERS = (
     ("op", "log_softmax", "gradgrad"),
     ("op", "matmul", "jvp"),
     ("op", "index_select", "noncontiguous"),
+    ("op", "index_select", "vmap"),
     ("op", "cat", "errors"),
     ("op", "add", "out"),
     ("op", "add", "inplace"),

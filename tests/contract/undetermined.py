@@ -24,8 +24,14 @@ def _magnitudes(result: Any) -> Any:
     return tree_map(lambda t: t.abs() if isinstance(t, torch.Tensor) else t, result)
 
 
-# Operators that order, and where their `dim` is among the positional arguments.
-ORDERS = {"argsort": 1, "kthvalue": 2, "sort": 1, "topk": 2}
+# Operators that order: where their `dim` is among the positional arguments, and its default.
+ORDERS = {
+    "argsort": (1, -1),
+    "kthvalue": (2, -1),
+    "msort": (1, 0),
+    "sort": (1, -1),
+    "topk": (2, -1),
+}
 
 
 def _without_ties(name: str, sample: Sample, result: Any) -> Any:
@@ -55,8 +61,9 @@ def _without_ties(name: str, sample: Sample, result: Any) -> Any:
 
 
 def _dim(name: str, sample: Sample) -> int:
+    place, default = ORDERS[name]
     positional = dict(enumerate(sample.args))
-    return sample.kwargs.get("dim", positional.get(ORDERS[name], -1))
+    return sample.kwargs.get("dim", positional.get(place, default))
 
 
 def _has_ties(x: torch.Tensor, dim: int) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 import torch.nn.functional as F
 from agreement import agree, random, same
-from torch.func import hessian, jacfwd, jacrev, jvp
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import torch_neuronx
@@ -63,3 +63,17 @@ def test_second_derivatives():
     on_math(hessian(energy), Q[:, :1])
     with sdpa_kernel(SDPBackend.MATH):
         agree(jacrev(jacrev(energy)), Q[:, :1], **CLOSE)
+
+
+def test_gradients_of_masks_under_vmap():
+    """Whether a mask needs one may be hidden too: of the fused operator it is right as well."""
+
+    def energy(q, mask):
+        return F.scaled_dot_product_attention(q, q, q, mask).square().sum()
+
+    def total(q, mask):
+        return vmap(energy)(q, mask).sum()
+
+    queries, masks = random(3, 1, 2, 4, 4), random(3, 4, 4, seed=1)
+    on_math(grad(total, argnums=(0, 1)), queries, masks)
+    on_math(vmap(grad(energy, argnums=(0, 1)), in_dims=(0, None)), queries, masks[0])

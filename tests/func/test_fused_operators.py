@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from agreement import agree, random
 from torch import nn
-from torch.func import functional_call, grad, jacrev, stack_module_state, vmap
+from torch.func import functional_call, grad, jacrev, stack_module_state, vjp, vmap
 
 import torch_neuronx
 
@@ -85,11 +85,10 @@ def test_dropout_in_lanes_is_refused_where_pytorch_refuses_it(randomness):
 
 def test_cotangents_share_the_dropout_of_their_forward_pass():
     """The Jacobian's rows are those of backward passes one by one."""
-    q = Q[0, :1, :1].to("neuron").requires_grad_()
-    out = attend_with_dropout(q)
+    out, pull = vjp(attend_with_dropout, Q[0, :1, :1].to("neuron"))
     seeds = torch.eye(out.numel(), device="neuron").unflatten(1, out.shape)
-    one_by_one = [torch.autograd.grad(out, q, s, retain_graph=True)[0] for s in seeds]
-    (at_once,) = torch.autograd.grad(out, q, seeds, is_grads_batched=True)
+    one_by_one = [pull(seed)[0] for seed in seeds]
+    (at_once,) = vmap(pull)(seeds)
     torch.testing.assert_close(at_once.cpu(), torch.stack(one_by_one).cpu())
 
 

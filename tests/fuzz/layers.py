@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .guards import finite
 from .op import Op, each
 from .slots import (
     COMPLEX,
@@ -46,11 +47,6 @@ def _kernel(*size: int):
         return (2, t.size(t.dim() - len(size) - 1), *size)
 
     return shape
-
-
-def finite(*tensors: torch.Tensor) -> bool:
-    """Whether a kernel may leave out products with the zeros of padding: PyTorch's differ."""
-    return all(bool(t.isfinite().all()) for t in tensors)
 
 
 PRODUCTS = (

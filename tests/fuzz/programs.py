@@ -8,6 +8,7 @@ may be is data: `grammar` has the operators, `slots` the kinds of arguments.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import warnings
@@ -40,6 +41,7 @@ FAMILIES = (
     ((2, 1, 4), (3, 4), (4,), ()),
     ((2, 2, 3), (2, 3), (3,), (2, 3, 2)),
     ((1, 2, 4, 4), (2, 4, 4), (4, 4), (4,)),
+    ((2, 600), (600,), (600, 2), ()),  # where sums are taken in pieces
 )
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTEGERS = (torch.int64, torch.int32, torch.uint8)
@@ -54,9 +56,11 @@ FREQUENCIES = {
     torch.uint8: 1,
     torch.complex64: 1,
 }
-SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e+30", "-1e-30", "65504.0")
-LARGEST = 400  # elements of a result
-REFUSALS = 0.04  # the share of the statements that the CPU refuses which are kept
+# Squares of the large ones are numbers: how a kernel sums what overflows is its own affair.
+SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e+15", "-1e-15", "65504.0")
+LARGEST = 5000  # elements of a result
+SPELT_OUT = 40  # elements of a literal; more are made by a rule
+REFUSALS = 0.3  # the share of the statements that the CPU refuses which are kept
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,8 @@ class Builder:
         if dtype.is_complex:
             return f"{rng.randint(-8, 8) / 4}{rng.randint(-8, 8) / 4:+}j"
         if not dtype.is_floating_point:
+            if self.special and rng.random() < 0.15:
+                return str(rng.choice((torch.iinfo(dtype).min, torch.iinfo(dtype).max)))
             return str(rng.randint(0 if dtype is torch.uint8 else -4, 5))
         if self.special and rng.random() < 0.15:
             return rng.choice(SPECIAL)
@@ -144,12 +150,22 @@ class Builder:
 
     def factory(self, shape: tuple[int, ...], dtype: torch.dtype, draw: Any = None) -> str:
         """Adds a tensor of literal values; returns its name."""
+        leaf = self.gradients and dtype.is_floating_point and self.rng.random() < 0.6
+        if draw is None and math.prod(shape) > SPELT_OUT:
+            return self.constant(self.made(shape, dtype) + (".requires_grad_()" if leaf else ""))
         values = self.nested(shape, draw or (lambda: self.literal(dtype)))
         if 0 in shape[:-1]:  # a nested list has no place for what follows an empty dimension
             return self.constant(f"torch.zeros({shape}, dtype={dtype}, device=device)")
-        leaf = self.gradients and dtype.is_floating_point and self.rng.random() < 0.6
         more = ", requires_grad=True" if leaf and draw is None else ""
         return self.constant(f"torch.tensor({values}, dtype={dtype}, device=device{more})")
+
+    def made(self, shape: tuple[int, ...], dtype: torch.dtype) -> str:
+        """Code for many numbers; of a float they are multiples of 1/8 up to 6."""
+        rng, count = self.rng, math.prod(shape)
+        is_whole = not (dtype.is_floating_point or dtype.is_complex)
+        period, least, unit = (5, 0, 1) if is_whole else (97, 48, 8)
+        source = f"torch.arange({count}).mul({rng.randint(2, 90)}).remainder({period}).sub({least})"
+        return f"{source}.div({unit}).reshape({shape}).to({dtype}).to(device).clone()"
 
     def constant(self, source: str) -> str:
         name = self.fresh()
@@ -241,7 +257,7 @@ def generate(seed: int) -> Program:
         family=rng.choice(FAMILIES),
         dtypes=tuple(rng.choices(list(FREQUENCIES), list(FREQUENCIES.values()), k=count)),
         gradients=rng.random() < 0.3,
-        special=rng.random() < 0.25,
+        special=rng.random() < 0.4,
     )
     weights = [group.weight for group in GROUPS]
     with warnings.catch_warnings():

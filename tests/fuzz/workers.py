@@ -6,6 +6,7 @@ import multiprocessing
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -90,7 +91,12 @@ def _serve(pipe: Any, compiled_every: int) -> None:
     torch.set_flush_denormal(True)
     pipe.send("ready")
     while True:
-        pipe.send(outcome(pipe.recv(), compiled_every))
+        seed = pipe.recv()
+        try:
+            pipe.send(outcome(seed, compiled_every))
+        except Exception:  # a fault of the fuzzer
+            detail = traceback.format_exc()
+            pipe.send({"seed": seed, "verdict": "fault", "detail": detail, "program": ""})
 
 
 def outcome(seed: int, compiled_every: int) -> dict[str, Any]:

@@ -31,6 +31,12 @@ CONVOLUTIONS = {
         (4, 3, 2, 3),
         {"groups": 2, "dilation": 2, "padding": 1},
     ),
+    "transposed_2d_past_its_steps": (
+        F.conv_transpose2d,
+        (2, 2, 4, 4),
+        (2, 2, 4, 5),
+        {"stride": (3, 2), "padding": (1, 2), "output_padding": (2, 3), "dilation": 4},
+    ),
     "transposed_3d": (F.conv_transpose3d, (1, 2, 3, 2, 3), (2, 3, 2, 2, 2), {"stride": 2}),
     "unbatched": (F.conv2d, (4, 6, 6), (3, 4, 3, 3), {}),
     "empty_batch": (F.conv2d, (0, 4, 6, 6), (3, 4, 3, 3), {}),

@@ -46,6 +46,12 @@ def test_bessel_functions_are_exact_to_their_coefficients(fn):
     agree(fn, x, rtol=32 * torch.finfo(torch.float64).eps, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_lgamma_is_as_exact_near_its_zeros(dtype):
+    x = torch.cat([torch.linspace(0.76, 12, 501), torch.tensor([1.0, 2.0]), 1 + UNIT / 8]).to(dtype)
+    agree(torch.lgamma, x, rtol=16 * torch.finfo(dtype).eps, atol=0)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_polygamma(n):
     agree(

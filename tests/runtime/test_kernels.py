@@ -120,7 +120,7 @@ def test_the_capability_is_part_of_the_key(monkeypatch):
     from torch_neuronx.lowering import flags
 
     able = flags.lowering_flags()
-    monkeypatch.setattr(flags, "runs_kernels", lambda: False)
+    monkeypatch.setattr(platforms, "runs_kernels", lambda: False)
     assert flags.lowering_flags() != able
 
 

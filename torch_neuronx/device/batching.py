@@ -80,7 +80,9 @@ def _dims_of(wanted: list[bool]) -> Dims:
 
 def _lane_by_lane(op: Any, info: Any, dims: Dims, args: tuple[Any, ...], **kwargs: Any) -> Any:
     def of_lane(lane: int) -> Any:
-        own = (a if d is None else a.select(d, lane) for a, d in zip(args, dims, strict=True))
+        own = (
+            a.select(d, lane) if isinstance(d, int) else a for a, d in zip(args, dims, strict=True)
+        )
         return op(*own, **kwargs)
 
     results = zip(*map(of_lane, range(info.batch_size)), strict=True)

@@ -27,16 +27,6 @@ def copied(out, x, **_):
     return hlo.convert(x, out.dtype)
 
 
-@lowers(aten._fw_primal_copy.default)
-def primal(out, x, level):
-    return x
-
-
-@lowers(aten._make_dual_copy.default)
-def dual(out, primal, tangent, level):
-    return primal
-
-
 @lowers(aten.dequantize.self)
 def dequantized(out, x):
     """Of a tensor that is not quantized."""

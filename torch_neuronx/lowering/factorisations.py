@@ -14,7 +14,6 @@ from torch_neuronx.lowering import hlo, kernels
 from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.registry import lowers
-from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
@@ -38,12 +37,6 @@ kernels.runs_kernel(
     aten.cholesky_inverse.default,
     aten._linalg_check_errors.default,
 )
-
-
-def check_info(info: Value, name: str, a: Value) -> None:
-    """Raises LinAlgError where LAPACK's `info` says that a factorisation of `a` failed."""
-    op = aten._linalg_check_errors.default
-    kernels.call(op, (), info, name, is_matrix=a.ndim == 2)
 
 
 @lowers(aten._linalg_eigvals.default)

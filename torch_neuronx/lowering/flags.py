@@ -3,7 +3,7 @@
 import torch
 
 from torch_neuronx.lowering.registry import foreign_rules
-from torch_neuronx.runtime.platforms import runs_kernels
+from torch_neuronx.runtime import platforms
 
 
 def lowering_flags() -> bytes:
@@ -13,6 +13,6 @@ def lowering_flags() -> bytes:
         torch.get_float32_matmul_precision(),
         torch.get_default_dtype(),
         foreign_rules(),
-        runs_kernels(),
+        platforms.runs_kernels(),
     )
     return " ".join(map(str, flags)).encode()

@@ -21,7 +21,7 @@ from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Meta, Value
-from torch_neuronx.runtime.platforms import runs_kernels
+from torch_neuronx.runtime import platforms
 
 _TARGET = "neuron_aten"
 _FAILURE = "KernelFailure"  # the launch raises what the kernel raised: csrc/dispatch/program.h
@@ -33,31 +33,35 @@ _EVERYWHERE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 def call(op: OpOverload, out: Any, *args: Any, may_fail: bool = True, **kwargs: Any) -> Any:
     """What the CPU kernel of `op` returns for `args`, given as its schema has them: Values for
-    tensors, a uint64[2] (seed, offset) for a generator. `out` are the results' Metas; the results
-    come in the memory order of their strides, so that placing them costs nothing.
+    tensors, a uint64[2] (seed, offset) for a generator. `out` are the results' Metas. The kernel
+    sees tensors that lie in memory as the arguments do; the results come in the memory order of
+    their strides, so that placing them costs nothing.
 
     `may_fail`: its errors depend on data. The launch then waits for the program and raises them as
     the CPU does. Else an error is one of the program's, found where its results are waited for.
     """
-    if not runs_kernels():
+    if not platforms.runs_kernels():
         raise NotImplementedError("the platform's programs cannot call PyTorch's CPU kernels")
     given = _bound(op, args, kwargs)
     operands = [_values(value) for value in given.values()]
     may_fail = may_fail or any(v.dtype not in _EVERYWHERE for vs in operands for v in vs)
     metas, structure = tree_flatten(out, is_leaf=_is_meta)
-    orders = [_order(meta) for meta in metas if meta is not None]
+    orders = [_order(meta.shape, meta.strides) for meta in metas if meta is not None]
     kinds = [
         (tuple(meta.shape[d] for d in order), meta.dtype)
         for meta, order in zip(filter(_is_meta, metas), orders, strict=True)
     ]
+    values = [value for group in operands for value in group]
+    lying = [_order(value.shape, value.strides) for value in values]
     results = hlo.call(
         _TARGET,
-        [value for values in operands for value in values],
+        [hlo.transpose(value, order) for value, order in zip(values, lying, strict=True)],
         [_STATUS] * may_fail + kinds,
         {
             "op": op._schema.name,
             "overload": op._schema.overload_name,
-            "counts": [len(values) for values in operands],
+            "counts": [len(group) for group in operands],
+            "places": [place for order in lying for place in _inverse(order)],
             "plain": _plain_arguments(op, given),
             "orders": [d for order in orders for d in order],
             "may_fail": int(may_fail),
@@ -73,6 +77,26 @@ def runs_kernel(*ops: OpOverload, may_fail: bool = True) -> None:
     """Declares that the CPU kernel of each of `ops` is its rule."""
     for op in ops:
         lowers(op)(_rule(op, may_fail))
+
+
+def prefers_kernel(op: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function is the rule of `op` where programs cannot call its CPU kernel.
+
+    For ops whose kernel is faster, and quicker to compile, than a program. It fails only where it
+    is told to check for errors, or to factor without pivots, which the CPU cannot.
+    """
+
+    def register(program: Callable[..., Any]) -> Callable[..., Any]:
+        def rule(out: Any, *args: Any, **kwargs: Any) -> Any:
+            if not platforms.runs_kernels():
+                return program(out, *args, **kwargs)
+            may_fail = kwargs.get("check_errors", False) or not kwargs.get("pivot", True)
+            return call(op, out, *args, may_fail=may_fail, **kwargs)
+
+        lowers(op)(rule)
+        return program
+
+    return register
 
 
 def _rule(op: OpOverload, may_fail: bool) -> Callable[..., Any]:
@@ -121,12 +145,18 @@ def _is_meta(value: Any) -> bool:
     return isinstance(value, Meta)
 
 
-def _order(meta: Meta) -> list[int]:
-    return memory_order(meta.shape, meta.strides) or list(range(meta.ndim))
+def _order(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> list[int]:
+    """The dimensions from outermost to innermost in memory, where that is known and dense."""
+    order = None if strides is None else memory_order(shape, strides)
+    return list(range(len(shape))) if order is None else order
+
+
+def _inverse(order: list[int]) -> list[int]:
+    return [order.index(d) for d in range(len(order))]
 
 
 def _in_logical_order(value: Value, order: list[int]) -> Value:
-    return hlo.transpose(value, [order.index(d) for d in range(len(order))])
+    return hlo.transpose(value, _inverse(order))
 
 
 def _raise_failure(status: Value) -> None:

@@ -44,11 +44,6 @@ def digamma(x):
     return hlo.select(zero, pole, hlo.digamma(x))
 
 
-def lgamma(x):
-    """chlo's, with its zeros, which it misses by a few eps."""
-    return where((x == 1) | (x == 2), 0, hlo.lgamma(x))
-
-
 # Ops whose result is floating (or complex) even for integers.
 FLOATING = {
     aten.acos.default: complex_functions.acos,
@@ -67,7 +62,6 @@ FLOATING = {
     aten.exp.default: complex_functions.exp,
     aten.exp2.default: _exp2,
     aten.expm1.default: complex_functions.expm1,
-    aten.lgamma.default: lgamma,
     aten.log.default: complex_functions.log,
     aten.log10.default: complex_functions.log10,
     aten.log1p.default: complex_functions.log1p,

@@ -1,7 +1,7 @@
-"""Rules for the remaining special functions: x log y, entropy, normal quantiles, gamma's
-derivatives.
+"""Rules for the remaining special functions: x log y, entropy, normal quantiles, the
+logarithm of gamma and its derivatives.
 
-erf, lgamma and digamma are in `pointwise`, Bessel functions in `bessel`, the polynomials in
+erf and digamma are in `pointwise`, Bessel functions in `bessel`, the polynomials in
 `polynomials`, the incomplete gamma functions in `incomplete_gamma`.
 """
 
@@ -33,7 +33,7 @@ def _times_log(log):
 for _packet, _log in ((aten.xlogy, hlo.log), (aten.special_xlog1py, hlo.log1p)):
     for _op in (getattr(_packet, name) for name in _packet.overloads()):
         if not _op._schema.is_mutable:
-            pointwise(_op)(_times_log(_log))
+            pointwise(_op, casts_numbers=True)(_times_log(_log))
 
 
 @pointwise(aten.special_entr.default)
@@ -154,11 +154,36 @@ def polygamma(out, n, x):
     return hlo.convert(value, out.dtype)
 
 
+# Where lgamma is small: the series that serves elsewhere has an absolute error of a few eps.
+GAMMA_NEAR, SHIFTS = (0.75, 2.5), 6
+
+
+def _gamma_near(t):
+    """lgamma without its zeros at 1 and 2, of x in GAMMA_NEAR as t in [-1, 1]."""
+    low, high = GAMMA_NEAR
+    x = (t * (high - low) + (high + low)) / 2
+    return torch.lgamma(x) / ((x - 1.0) * (x - 2.0))
+
+
+@pointwise(aten.lgamma.default)
+def lgamma(x):
+    """Up to GAMMA_NEAR plus SHIFTS through lgamma(x) = log(x - 1) + lgamma(x - 1)."""
+    low, high = GAMMA_NEAR
+    inside, factors = hlo.clamp(low, x, high + SHIFTS), number(1.0, x)
+    for _ in range(SHIFTS):
+        less, far = inside - 1.0, inside > high
+        factors = hlo.select(far, factors * less, factors)
+        inside = hlo.select(far, less, inside)
+    smooth = approximate(_gamma_near, (inside * 2.0 - (high + low)) * (1 / (high - low)))
+    near = (inside - 1.0) * (inside - 2.0) * smooth + hlo.log(factors)
+    return hlo.select(hlo.and_(x >= low, x <= high + SHIFTS), near, hlo.lgamma(x))
+
+
 @rule_for(aten.mvlgamma.default)
 def mvlgamma(out, x, p):
     """log of the multivariate gamma function: p(p-1)/4 log(pi) + sum of lgamma(x - j/2)."""
     (x,) = operands(out, x)
     total = number(p * (p - 1) / 4.0 * math.log(math.pi), x)
     for j in range(p):
-        total = total + hlo.lgamma(x - j / 2.0)
+        total = total + lgamma(x - j / 2.0)
     return hlo.convert(total, out.dtype)
