@@ -53,7 +53,7 @@ def test_unary(name):
 @pytest.mark.parametrize("name", ["csr", "csc"])
 def test_arithmetic(name):
     x, dense = COMPRESSED[name], OTHER
-    agree(lambda x: (-x, x * 2, x / 2, x.clone().mul_(3)), x)
+    agree(lambda x: (-x, x * 2, x.clone().mul_(3)), x)
     agree(lambda x, d: d + x, x, dense)
     agree(lambda d, x: d.add_(x), dense.clone(), x)
 
