@@ -155,3 +155,19 @@ def test_numbers_that_shapes_depend_on_are_in_the_key():
     for n in (2, 3, 4):
         same(function(on("neuron", x), n), x[:n].sum(0) + n)
     assert len(graph_rows(since)) == 3
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_numbers_that_sizes_divide(align_corners):
+    """PyTorch turns such arithmetic into ops on 0-d tensors, some of them in no other graph."""
+
+    def resized(x):
+        return nn.functional.interpolate(
+            x, size=(3, 7), mode="bilinear", align_corners=align_corners
+        ) * (x.shape[2] / (x.shape[3] - 1.0))
+
+    torch._dynamo.reset()
+    function = torch.compile(resized, backend="neuron", dynamic=True)
+    for shape in ((2, 3, 5, 5), (2, 3, 6, 4)):
+        x = random(*shape)
+        same(function(on("neuron", x)), resized(x))

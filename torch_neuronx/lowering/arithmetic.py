@@ -131,7 +131,11 @@ def _negative(x):
 DIVIDE = {None: divide, "trunc": _divide_trunc, "floor": divide_floor}
 
 
-@rule_for(aten.div.Tensor, aten.div.Scalar)
+# true_divide and square: PyTorch writes them into traced graphs, for numbers computed from sizes.
+pointwise(aten.square.default)(lambda x: x * x)
+
+
+@rule_for(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(out, x, y):
     is_spread = not isinstance(y, Value) or y.shape != out.shape
     x, y = promoted_operands(out, x, y, casts_numbers=False)
