@@ -126,6 +126,13 @@ def test_batches():
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128], ids=str)
+def test_other_dtypes_than_the_default_one(dtype):
+    x, y = torch.randn(4, 2, dtype=dtype), torch.randn(2, 3, dtype=dtype)
+    agree(torch.sparse.sampled_addmm, COMPRESSED["csr"].to(dtype), x, y)
+    agree(lambda x: (x * 2, x.to_sparse_coo(), x.abs()), COMPRESSED["csr"].to(dtype))
+
+
 def test_refused():
     x = COMPRESSED["csr"].to("neuron")
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
