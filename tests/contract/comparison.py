@@ -88,6 +88,8 @@ def _as_exact(got: Any, want: Any, exact: Any, inputs: Any) -> bool:
 
 
 def _is_as_exact(got: torch.Tensor, want: torch.Tensor, exact: torch.Tensor, bound: float) -> bool:
+    if exact.shape != want.shape:
+        return False  # an iteration went another way
     if not exact.is_floating_point() and not exact.is_complex():
         return torch.equal(got, want)
     theirs = (want.detach() - exact.detach()).abs()

@@ -66,7 +66,7 @@ def _with_out(sample: Sample, results: Any, targets: list[torch.Tensor]) -> Samp
 
 def _gapped(tensor: torch.Tensor) -> torch.Tensor:
     """With room between the elements of its last dimension."""
-    if not tensor.dim():
+    if not tensor.dim() or tensor.layout is not torch.strided:
         return tensor.clone()
     wide = tensor.repeat_interleave(2, dim=-1)
     return wide[..., ::2]

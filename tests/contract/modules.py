@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import io
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from torch.testing._internal.common_utils import set_rng_seed
 from torch.utils._pytree import tree_leaves, tree_map
 
 from .databases import Operator, Sample
+from .sides import on_cpu
 
 
 def modules() -> list[Operator]:
@@ -68,27 +70,22 @@ def _samples(info: ModuleInfo, dtype: torch.dtype, requires_grad: bool) -> Itera
 
 
 def _sample(info: ModuleInfo, given: Any, dtype: torch.dtype, training: bool) -> Sample:
-    made = given.constructor_input
+    made, called = given.constructor_input, given.forward_input
     with torch.random.fork_rng(devices=[]):
         module = info.module_cls(*made.args, **made.kwargs).to(dtype).train(training)
-    called = given.forward_input
-    args, kwargs = (module, *called.args), called.kwargs
-    return Sample(args, kwargs, random=_is_random(args, kwargs))
+    sample = Sample((module, *called.args), called.kwargs)
+    return dataclasses.replace(sample, random=_is_random(sample))
 
 
-def _is_random(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _is_random(sample: Sample) -> bool:
     """Whether another seed makes another result: dropout, the weights of a lazy module."""
     results = []
     for seed in (0, 1):
+        module, *inputs = (copied := on_cpu(sample)).args
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(seed)
-            results.append(_numbers(_called(*copy.deepcopy((args, kwargs)))))
+            results.append(_numbers(module(*inputs, **copied.kwargs)))
     return not all(torch.equal(a, b) for a, b in zip(*results, strict=True))
-
-
-def _called(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    module, *inputs = args
-    return module(*inputs, **kwargs)
 
 
 def _numbers(result: Any) -> list[torch.Tensor]:

@@ -62,18 +62,17 @@ def sparse_csr() -> list[Operator]:
 def _sparse(layout: torch.layout) -> list[Operator]:
     """The operators that PyTorch gives samples of this layout."""
     found = importlib.import_module(f"{INTERNAL}.{INVOCATIONS}")
-    name = str(layout).removeprefix("torch.")
-    infos = [info for info in found.op_db if getattr(info, f"supports_{_flag(name)}")]
-    take = [functools.partial(_sparse_samples, info, layout) for info in infos]
-    plain = [_operator(info) for info in infos]
+    sampler = f"sample_inputs_{layout}_func".replace("torch.", "")
     return [
-        dataclasses.replace(operator, samples=samples, errors=None, has_out=False)
-        for operator, samples in zip(plain, take, strict=True)
+        dataclasses.replace(
+            _operator(info),
+            samples=functools.partial(_sparse_samples, info, layout),
+            errors=None,
+            has_out=False,
+        )
+        for info in found.op_db
+        if getattr(info, sampler).__name__ != "_sample_inputs_unspecified"
     ]
-
-
-def _flag(layout: str) -> str:
-    return "sparse" if layout == "sparse_coo" else layout
 
 
 def _sparse_samples(

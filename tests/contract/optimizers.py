@@ -71,11 +71,12 @@ def _operator(info: OptimizerInfo, variant: str, flags: dict[str, bool]) -> Oper
 def _samples(
     info: OptimizerInfo, flags: dict[str, bool], dtype: torch.dtype, requires_grad: bool
 ) -> Iterator[Sample]:
+    iterations = {"max_iter": 2} if info.step_requires_closure else {}
     for kwargs in _configurations(info, capturable="capturable" in flags):
         set_rng_seed(0)
         tensors = functools.partial(_tensors, dtype, requires_grad)
         args = (tensors(), [tensors() for _ in range(STEPS)])
-        yield Sample(args, {**kwargs, **flags})
+        yield Sample(args, {**kwargs, **flags, **iterations})
 
 
 def _configurations(info: OptimizerInfo, capturable: bool) -> list[dict[str, Any]]:
@@ -142,8 +143,11 @@ def _step(info: OptimizerInfo, optimizer: Any, params: Any, gradients: list[torc
 
 @torch.enable_grad()
 def _closure(optimizer: Any, params: Any, targets: list[torch.Tensor]) -> torch.Tensor:
+    """A quadratic with many curvatures, of which a few iterations do not find the minimum: there
+    the next direction would be noise."""
     optimizer.zero_grad()
-    loss = sum((p - t).square().sum() for p, t in zip(params, targets, strict=True))
+    pairs = zip(params, targets, strict=True)
+    loss = sum(((p - t).square() * (1 + t.square())).sum() for p, t in pairs)
     loss.backward()
     return loss
 

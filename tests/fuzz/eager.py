@@ -129,8 +129,7 @@ class Sides:
             if want is None:
                 continue
             exact = None if self.double is None else _gradient(self.double.names.get(name))
-            if (got.dtype, got.shape) != (want.dtype, want.shape):
-                raise Mismatch("dtype", f"{name}.grad is {got} instead of {want}")
+            comparison.described(got, want, graph=False)
             if not comparison.close(got.cpu(), want, values, exact, True):
                 raise Mismatch("value", _shown(f"{name}.grad", got.cpu(), want, exact))
 

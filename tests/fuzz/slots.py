@@ -123,22 +123,10 @@ def indices(unique: bool = True, alike_to: int | None = None, along: int = 1) ->
         if not size:
             raise Refused
         if alike_to is None:
-            count = rng.randint(1, min(size, 3) if unique else 3)
-            shape: tuple[int, ...] = (count,)
-            lines = [_line(rng, size, count, unique)]
+            shape, axis = (rng.randint(1, min(size, 3) if unique else 3),), 0
         else:
             shape = tuple(builder.drawn[alike_to].shape)
-            moved = torch.empty(shape, dtype=torch.long).movedim(axis, -1) if shape else None
-            count = moved.size(-1) if moved is not None else 1
-            total = 1 if moved is None else moved.numel() // max(count, 1)
-            lines = [_line(rng, size, count, unique) for _ in range(total)]
-        values = torch.tensor(lines, dtype=torch.long)
-        if alike_to is None:
-            values = values[0]
-        elif shape:
-            values = values.reshape(moved.shape).movedim(-1, axis)
-        else:
-            values = values.reshape(())
+        values = _places(rng, shape, axis, size, unique)
         left = iter(values.reshape(-1).tolist())
         name = builder.factory(shape, torch.int64, lambda: str(next(left)))
         return _named(builder, name)
@@ -241,6 +229,16 @@ def dtype(of: Sequence[torch.dtype] = ANY) -> Slot:
         return str(builder.rng.choice(ours if ours and builder.rng.random() < 0.5 else of))
 
     return draw
+
+
+def _places(rng, shape: tuple[int, ...], axis: int, size: int, unique: bool) -> torch.Tensor:
+    """Indices of `shape` below `size`, drawn line by line along `axis`."""
+    if not shape:
+        return torch.tensor(_line(rng, size, 1, unique)[0])
+    moved = torch.empty(shape).movedim(axis, -1)
+    count = moved.size(-1)
+    lines = [_line(rng, size, count, unique) for _ in range(moved.numel() // max(count, 1))]
+    return torch.tensor(lines, dtype=torch.long).reshape(moved.shape).movedim(-1, axis)
 
 
 def _line(rng, size: int, count: int, unique: bool) -> list[int]:

@@ -44,3 +44,23 @@ def test_a_block_trains():
         return torch.stack(losses), [p.grad for p in block.parameters()]
 
     agree_by_device(train, rtol=1e-4, atol=1e-5)
+
+
+def test_a_block_compiles():
+    """Other lengths, and another number of items, in the same compiled function."""
+
+    def run(device):
+        block = Block().to(device)
+        function = torch.compile(block, backend="neuron") if device == "neuron" else block
+        found = []
+        for lengths in ((3, 1, 4), (2, 5, 2, 1)):
+            items = [torch.linspace(-1, 1, n * WIDTH).view(n, WIDTH) for n in lengths]
+            x = torch.nested.nested_tensor(
+                items, layout=torch.jagged, device=device, requires_grad=True
+            )
+            loss = function(x).values().square().mean()
+            loss.backward()
+            found += [loss.detach(), x.grad.values()]
+        return found
+
+    agree_by_device(run, rtol=1e-4, atol=1e-5)

@@ -78,3 +78,7 @@ def test_powers_take_the_side_of_the_cut_that_the_base_is_on():
 
 def test_logsumexp_of_complex_numbers():
     agree(lambda z: z.logsumexp(0), scattered(1.0, torch.complex128).view(-1, 4))
+
+
+def test_logcumsumexp_of_complex_numbers_takes_the_branches_that_the_cpu_takes():
+    agree(lambda z: z.logcumsumexp(0), scattered(3.0, torch.complex128).view(-1, 12))

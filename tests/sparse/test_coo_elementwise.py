@@ -6,37 +6,12 @@ from agreement import agree, refused
 from sparse_samples import COALESCED, HYBRID, NOTHING, A, B, coo
 
 UNARY = [
-    "abs",
-    "neg",
-    "relu",
-    "sqrt",
-    "asin",
-    "asinh",
-    "sinh",
-    "atan",
-    "ceil",
-    "floor",
-    "round",
-    "trunc",
-    "frac",
-    "sign",
-    "sgn",
-    "signbit",
-    "isnan",
-    "isinf",
-    "isposinf",
-    "isneginf",
-    "log1p",
-    "expm1",
-    "erf",
-    "erfinv",
-    "sin",
-    "tan",
-    "tanh",
-    "deg2rad",
-    "rad2deg",
-    "nan_to_num",
-]
+    "abs", "neg", "relu", "sqrt", "asin", "asinh", "sinh",
+    "atan", "ceil", "floor", "round", "trunc", "frac", "sign",
+    "sgn", "signbit", "isnan", "isinf", "isposinf", "isneginf", "log1p",
+    "expm1", "erf", "erfinv", "sin", "tan", "tanh", "deg2rad",
+    "rad2deg", "nan_to_num",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNARY)

@@ -162,6 +162,7 @@ def _solved(factored: Value, b: Value, upper: bool) -> Value:
     return b
 
 
+@prefers_kernel(aten.cholesky_solve.default)
 @prefers_kernel(aten._cholesky_solve_helper.default)
 def _cholesky_solve(out, b, factored, upper):
     if not out.numel:

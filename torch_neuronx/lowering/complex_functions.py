@@ -1,7 +1,7 @@
 """Elementary functions of complex numbers, with the branch cuts and infinities of C99, annex G.
 
-XLA's expansions are accurate, but lose the sign of a zero, which tells the two sides of a branch
-cut apart, and multiply infinities by zeros. So an inverse function is evaluated in the first
+XLA's expansions lose the sign of a zero, which tells the two sides of a branch cut apart, multiply
+infinities by zeros, and its sine cancels near 0. So an inverse function is evaluated in the first
 quadrant and takes its signs from the argument, a direct one is put together from real functions,
 and what scales a complex number scales its parts. Every function takes a real value as well and is
 then `hlo`'s. Called by `pointwise`, `arithmetic`, `activation` and `reduction`.

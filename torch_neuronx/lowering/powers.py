@@ -10,6 +10,7 @@ from torch_neuronx.lowering.elementwise import (
     number,
     operands,
     pointwise,
+    rounded,
     rule_for,
 )
 from torch_neuronx.lowering.value import Value
@@ -17,7 +18,7 @@ from torch_neuronx.lowering.value import Value
 aten = torch.ops.aten
 
 
-@pointwise(aten.pow.Tensor_Tensor, aten.pow.Scalar)
+@pointwise(aten.pow.Tensor_Tensor, aten.pow.Scalar, casts_numbers=True)
 def power(x, y):
     if x.dtype.is_complex:
         return complex_functions.power(x, y)
@@ -70,7 +71,7 @@ def pow_scalar(out, x, exponent):
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         return _by_squaring(x, int(exponent))
     special = SPECIAL_POWERS.get(exponent)
-    result = special(x) if special else power(x, number(exponent, x))
+    result = special(x) if special else power(x, rounded(number(exponent, x), out.dtype))
     return hlo.convert(result, out.dtype)
 
 

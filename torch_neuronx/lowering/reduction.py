@@ -13,7 +13,7 @@ import torch
 
 from torch_neuronx.lowering import complex_functions, hlo
 from torch_neuronx.lowering.cast import compute_dtype
-from torch_neuronx.lowering.elementwise import is_nan, rule_for, where
+from torch_neuronx.lowering.elementwise import is_nan, number, quotient, rule_for, where
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
@@ -87,8 +87,9 @@ def mean(out, x, dim=None, keepdim=False, *, dtype=None):
 
 def average(x: Value, dims: Sequence[int], keepdim: bool = False) -> Value:
     """The mean over `dims`; NaN of nothing."""
-    count = math.prod(x.shape[d] for d in dims)
-    return total(x, dims, keepdim) / float(count)
+    count = float(math.prod(x.shape[d] for d in dims))
+    sums = total(x, dims, keepdim)
+    return sums / count if sums.dtype.is_complex else quotient(sums, number(count, sums))
 
 
 @rule_for(aten.prod.default, aten.prod.dim_int)

@@ -33,7 +33,7 @@ def _times_log(log):
 for _packet, _log in ((aten.xlogy, hlo.log), (aten.special_xlog1py, hlo.log1p)):
     for _op in (getattr(_packet, name) for name in _packet.overloads()):
         if not _op._schema.is_mutable:
-            pointwise(_op)(_times_log(_log))
+            pointwise(_op, casts_numbers=True)(_times_log(_log))
 
 
 @pointwise(aten.special_entr.default)

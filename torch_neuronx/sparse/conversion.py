@@ -66,9 +66,9 @@ def to_bsc(self: Tensor, blocksize: list[int], dense_dim: int | None = None) -> 
 
 
 def _to_blocks(self: Tensor, block: tuple[int, ...], layout: torch.layout) -> Tensor:
-    if self.layout in _OTHER and self.layout in (layout, _OTHER[layout]):
-        if self.values().shape[-2:] == block:
-            return self if self.layout is layout else _flipped(self)
+    is_kin = self.layout in (layout, _OTHER[layout])
+    if is_kin and self.values().shape[-2:] == block:
+        return self if self.layout is layout else _flipped(self)
     if self.dim() != 2 or len(block) != 2:
         raise NotImplementedError(f"to {layout}: neuron has it for matrices, got {self.dim()}-D")
     if any(size % b for size, b in zip(self.shape, block, strict=True)):
