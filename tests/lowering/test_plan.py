@@ -72,6 +72,24 @@ def test_a_data_dependent_shape_runs_on_the_host():
     assert "depends on the rank" in program.reason
 
 
+def test_a_size_that_depends_on_data_is_a_result_beside_the_room_for_it():
+    program = launch(aten._unique2.default, torch.zeros(2, 2), True, True, True)
+    flat, counted = torch.int64, (0, 0, (0,))
+    assert program.results == [
+        ("new", torch.float32, (4,), (1,), (4,), counted),
+        ("new", flat, (2, 2), (2, 1), (2, 2)),
+        ("new", flat, (4,), (1,), (4,), counted),
+        ("counts", 1),
+    ]
+
+
+def test_an_op_without_a_program_runs_on_the_host():
+    weight = torch.zeros(16, 32, dtype=torch.int32)
+    program = launch(aten._convert_weight_to_int4pack_for_cpu.default, weight, 2)
+    assert isinstance(program, Host)
+    assert "packs" in program.reason
+
+
 def test_writing_one_tensor_twice_is_left_to_the_composite_kernel():
     x = torch.zeros(2)
     assert launch(aten._foreach_add_.Scalar, [x, x], 1.0) == Composite()
