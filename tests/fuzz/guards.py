@@ -23,7 +23,7 @@ def divides(t: torch.Tensor, other: torch.Tensor) -> bool:
 
 def finite(*tensors: torch.Tensor) -> bool:
     """Where a kernel may leave out products with the zeros of padding, as some of PyTorch's do,
-    and where the bits of a NaN would be seen.
+    where a running mean makes NaN of infinity, and where the bits of a NaN would be seen.
     """
     return all(bool(t.isfinite().all()) for t in tensors)
 
