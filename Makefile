@@ -21,10 +21,16 @@ KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
 
-# Everything on the default plugin; then the runtime's tests on one of another age.
+# Everything on the default plugin; a sample of each of PyTorch's operators, eager, backward and
+# compiled; then the runtime's tests on a plugin of another age.
+SLICE := build/contract/slice.jsonl
+PARALLEL := -n 2 --dist loadfile
 test: build
-	$(BIN)/python -m pytest $(ARGS)
-	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest tests/runtime
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	rm -f $(SLICE)
+	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
+		--mode forward backward compiled --samples 1 --minutes 15
+	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
 fuzz: build
@@ -40,7 +46,7 @@ contract: build
 
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
-	$(BIN)/python -m pytest --compiled tests/ops tests/training $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --compiled tests/ops tests/training $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -55,7 +61,7 @@ format: setup
 
 docs: build
 	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
-	$(BIN)/python -m torch_neuronx.coverage > docs/coverage.md
+	PYTHONPATH=tests $(BIN)/python -m contract.page > docs/coverage.md
 
 bench: build
 	$(BIN)/python benchmarks/import_time.py
@@ -75,7 +81,7 @@ setup:
 install:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --no-compile 'torch==$(TORCH)' 'setuptools>=77' wheel ninja xla-cpu-pjrt==0.0.1
+	$(PIP) install --no-compile 'torch==$(TORCH)' 'setuptools>=77' wheel ninja xla-cpu-pjrt==0.0.1 jaxlib==0.10.2
 	$(PIP) install --no-compile --no-build-isolation --editable '.[test,examples,lint]'
 	@echo "$(KEY)" > $(STAMP)
 

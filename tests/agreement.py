@@ -37,6 +37,8 @@ def on_device(value):
     """A copy on the device with the strides of `value`, also where they leave gaps or overlap."""
     if not isinstance(value, torch.Tensor):
         return value
+    if value.layout is not torch.strided or value.is_nested:
+        return value.to("neuron")
     storage = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
     whole = storage.to("neuron")
     return whole.as_strided(value.shape, value.stride(), value.storage_offset())
@@ -45,6 +47,8 @@ def on_device(value):
 def copied(value):
     if not isinstance(value, torch.Tensor):
         return value
+    if value.layout is not torch.strided or value.is_nested:
+        return value.clone()
     storage = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage()).clone()
     return storage.as_strided(value.shape, value.stride(), value.storage_offset())
 
@@ -62,7 +66,14 @@ def same(got, want, *, strides=True, values=True, **tolerance):
             assert g == w
             continue
         assert g.device.type in ("neuron", w.device.type)  # a program may end in .cpu()
-        assert (g.dtype, g.shape) == (w.dtype, w.shape)
+        if w.is_nested:
+            assert g.is_nested and g.layout is w.layout
+            same(g.unbind(), w.unbind(), strides=strides, values=values, **tolerance)
+            continue
+        assert (g.dtype, g.shape, g.layout) == (w.dtype, w.shape, w.layout)
+        if w.layout is not torch.strided:
+            same_sparse(g, w, **tolerance)
+            continue
         assert not strides or [s for s, n in zip(g.stride(), g.shape, strict=True) if n > 1] == [
             s for s, n in zip(w.stride(), w.shape, strict=True) if n > 1
         ]
@@ -70,14 +81,27 @@ def same(got, want, *, strides=True, values=True, **tolerance):
             torch.testing.assert_close(g.detach().cpu(), w.detach(), equal_nan=True, **tolerance)
 
 
-def agree(fn, *args, **tolerance):
+def same_sparse(got, want, **tolerance):
+    """Equal as dense tensors, and no entry in two places of what says that it is coalesced. How
+    often a place occurs in one that is not is left to the device."""
+    if want.layout is torch.sparse_coo:
+        assert (got.sparse_dim(), got.dense_dim()) == (want.sparse_dim(), want.dense_dim())
+    if want.layout is torch.sparse_coo and got.is_coalesced():
+        parts = got._indices().cpu(), got._values().cpu()
+        again = torch.sparse_coo_tensor(*parts, got.shape).coalesce()
+        assert torch.equal(parts[0], again.indices())
+    dense = got.detach().cpu().to_dense(), want.detach().to_dense()
+    torch.testing.assert_close(*dense, equal_nan=True, **tolerance)
+
+
+def agree(fn, *args, strides=True, **tolerance):
     """`fn(*args)` is the same on both, and so are the tensors in `args` afterwards."""
     theirs, given = tree_map(copied, args), tree_map(on_device, args)
     want = fn(*theirs)
-    same(ours(fn)(*given), want, **tolerance)
+    same(ours(fn)(*given), want, strides=strides, **tolerance)
     for g, w in zip(tree_flatten(given)[0], tree_flatten(theirs)[0], strict=True):
         if isinstance(w, torch.Tensor):
-            torch.testing.assert_close(g.cpu(), w, equal_nan=True, **tolerance)
+            same(g, w, strides=False, **tolerance)
 
 
 def refused(fn, *args):
@@ -90,7 +114,7 @@ def refused(fn, *args):
     assert str(got.value).splitlines()[0] == str(want.value).splitlines()[0]
     for g, w in zip(tree_flatten(given)[0], tree_flatten(args)[0], strict=True):
         if isinstance(w, torch.Tensor):
-            torch.testing.assert_close(g.cpu(), w, equal_nan=True)
+            same(g, w, strides=False)
 
 
 def agree_by_device(program, *, strides=True, **tolerance):

@@ -46,16 +46,22 @@ rule link
 """
 
 
-def _pjrt_header() -> Path:
-    """pjrt_c_api.h, which the xla-cpu-pjrt wheel ships."""
-    spec = importlib.util.find_spec("xla_plugins")
+# Headers that other wheels ship: the name to include -> the wheel, its package and the file in it.
+HEADERS = {
+    "pjrt_c_api.h": ("xla-cpu-pjrt==0.0.1", "xla_plugins", "xla_cpu_pjrt/include/pjrt_c_api.h"),
+    "xla/ffi/api/c_api.h": ("jaxlib==0.10.2", "jaxlib", "include/xla/ffi/api/c_api.h"),
+}
+
+
+def _header(name: str) -> Path:
+    wheel, package, file = HEADERS[name]
+    spec = importlib.util.find_spec(package)
     for root in (spec.submodule_search_locations or ()) if spec else ():
-        header = Path(root) / "xla_cpu_pjrt" / "include" / "pjrt_c_api.h"
+        header = Path(root) / file
         if header.is_file():
             return header
     raise SystemExit(
-        "pjrt_c_api.h not found: pip install xla-cpu-pjrt==0.0.1, or build without "
-        "--no-build-isolation"
+        f"{name} not found: pip install {wheel}, or build without --no-build-isolation"
     )
 
 
@@ -74,10 +80,11 @@ class NinjaBuild:
         self.library = self.builddir / "_C.so"
 
     def run(self, jobs: int) -> Path:
-        self.include.mkdir(parents=True, exist_ok=True)
-        # Copied: an isolated build has the wheel at a new path each time, and ninja compiles
+        # Copied: an isolated build has the wheels at new paths each time, and ninja compiles
         # everything again when the command lines change.
-        self._write(self.include / "pjrt_c_api.h", _pjrt_header().read_text())
+        for name in HEADERS:
+            (self.include / name).parent.mkdir(parents=True, exist_ok=True)
+            self._write(self.include / name, _header(name).read_text())
         self._write(self.pch, "".join(f"#include <{name}>\n" for name in PRECOMPILED))
         self._write(self.builddir / "build.ninja", self._ninja_text())
         command = [self._ninja(), "-C", str(self.builddir), f"-j{jobs}"]

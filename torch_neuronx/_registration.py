@@ -19,7 +19,7 @@ def register() -> None:
     torch.utils.rename_privateuse1_backend("neuron")
     from torch_neuronx import device
     from torch_neuronx.compile import artifacts
-    from torch_neuronx.device import higher_order
+    from torch_neuronx.device import batching, higher_order
 
     torch._register_device_module("neuron", device)
     for name in ("amp", "memory", "random"):  # so that `import torch.neuron.amp` finds ours
@@ -27,6 +27,7 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     artifacts.register()
     higher_order.register()
+    batching.register()
     atexit.register(_let_backward_end)
 
 

@@ -1,9 +1,10 @@
-"""The page docs/coverage.md: the road of every ATen operator that a backend is asked for.
+"""The road of every ATen operator that a backend is asked for, as data and as tables.
 
-``python -m torch_neuronx.coverage`` prints it. The roads are those of `eager.roads`; what the
-dispatcher settles before it asks that table (the backend's own C++ kernels, PyTorch's composite
-ones) is read from the dispatcher. Nothing is run and no device is opened. `entries` is the page as
-data, one Entry per overload: figures about an op join on `Entry.op`, as another column of its road.
+The roads are those of `eager.roads`; what the dispatcher settles before it asks that table (the
+backend's own C++ kernels, PyTorch's composite ones) is read from the dispatcher. Nothing is run and
+no device is opened. `entries` is the data, one Entry per overload; ``python -m
+torch_neuronx.coverage`` prints `totals` and `sections`. docs/coverage.md has them beside what the
+operators' tests found.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ ROADS = (
     Road(
         "rule",
         "A rule of ours makes the program. In-place and `out=` overloads use the rule of their "
-        "functional form. A single call may still have no program, such as an index by a boolean "
-        "mask: it then runs composed or on the host, which says why.",
+        "functional form. A single call may still have no program: it then runs composed or on the "
+        "host, which says why.",
         ("declared in",),
     ),
     Road(
@@ -57,8 +58,8 @@ ROADS = (
     ),
     Road(
         "kernel",
-        "A C++ kernel of the backend, because the op is about storage, or reads a value. The rule, "
-        "where there is one, serves programs that contain the op.",
+        "A C++ kernel of the backend, because the op is about storage, reads a value, or is a few "
+        "calls of others. The rule, where there is one, serves programs that contain the op.",
         ("kernel", "rule"),
     ),
     Road(
@@ -71,7 +72,8 @@ ROADS = (
     Road(
         "none",
         "No road: PyTorch has no kernel for dense CPU tensors either, so a call raises "
-        "NotImplementedError. These ops belong to other devices, libraries and layouts.",
+        "NotImplementedError. These ops belong to other devices, libraries and layouts, or make "
+        "quantized tensors, which live on the CPU.",
         (),
         native=False,
     ),
@@ -115,6 +117,8 @@ def _is_listed(op: OpOverload) -> bool:
 
 def entry(op: OpOverload) -> Entry:
     kernel = _own_kernel(op)
+    if kernel == _REFUSES:
+        return Entry(op, "none")
     if kernel:
         return Entry(op, "kernel", (kernel, _rule_file(op)))
     if _stays_composite(op):
@@ -132,6 +136,7 @@ def entry(op: OpOverload) -> Entry:
     return Entry(op, "none")
 
 
+_REFUSES = "csrc/dispatch/quantized.cpp"
 _COMPOSITE = (
     "CompositeExplicitAutograd",
     "CompositeExplicitAutogradNonFunctional",
@@ -186,26 +191,29 @@ def _source(decomposition: Callable[..., object]) -> str:
     return "PyTorch's implicit kernel" if module == "torch._export.utils" else module
 
 
-def markdown() -> str:
+def totals() -> str:
+    """Markdown: how many operators go which way, and the dtypes that no program takes."""
     found = entries()
-    sections = [_section(road, [e for e in found if e.road == road.name]) for road in ROADS]
-    return "\n".join([_head(found), *sections])
-
-
-def _head(found: tuple[Entry, ...]) -> str:
     refused = ", ".join(f"`{d}`" for d in _dtypes_refused())
     return (
-        "# Coverage\n\n"
-        "Made by `make docs` from the registry of rules and the dispatcher of torch "
-        f"{release()}: the road that the calls of each ATen operator take. "
-        "[adding-an-op.md](adding-an-op.md) says how to give an operator a rule.\n\n"
         f"{_totals(found)}\n\n"
         f"{_shares(found)}\n\n"
-        f"No program takes tensors of these dtypes: {refused}.\n\n"
-        "In the tables, a row is an operator and those of its overloads that go the same way; "
-        "`abs_` beside `default` is an overload of another operator, the in-place one. *core* "
-        "marks a row with an overload of PyTorch's core ATen set.\n"
+        f"No program takes tensors of these dtypes: {refused}.\n"
     )
+
+
+def sections() -> str:
+    """Markdown: a table of operators for each road."""
+    found = entries()
+    tables = [_section(road, [e for e in found if e.road == road.name]) for road in ROADS]
+    return "\n".join([_HOW_TO_READ, *tables])
+
+
+_HOW_TO_READ = (
+    "In the tables, a row is an operator and those of its overloads that go the same way; "
+    "`abs_` beside `default` is an overload of another operator, the in-place one. *core* "
+    "marks a row with an overload of PyTorch's core ATen set.\n"
+)
 
 
 def _shares(found: tuple[Entry, ...]) -> str:
@@ -238,7 +246,7 @@ def _totals(found: tuple[Entry, ...]) -> str:
         (name, str(len({_operator(e.op) for e in chosen})), str(len(chosen)), str(_cores(chosen)))
         for name, chosen in rows
     ]
-    return _table(("road", "operators", "overloads", "core overloads"), counts)
+    return table(("road", "operators", "overloads", "core overloads"), counts)
 
 
 def _of(found: tuple[Entry, ...], road: str) -> tuple[Entry, ...]:
@@ -251,7 +259,7 @@ def _cores(found: Iterable[Entry]) -> int:
 
 def _section(road: Road, found: list[Entry]) -> str:
     columns = ("operator", "overloads", "core", *road.columns)
-    return f"## {road.name}\n\n{road.meaning}\n\n{_table(columns, _rows(found))}\n"
+    return f"### {road.name}\n\n{road.meaning}\n\n{table(columns, _rows(found))}\n"
 
 
 def _rows(found: list[Entry]) -> Iterator[tuple[str, ...]]:
@@ -281,10 +289,11 @@ def _short(op: OpOverload, operator: str) -> str:
     return name if overload == "default" else f"{name}.{overload}"
 
 
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Markdown."""
     lines = [columns, ("---",) * len(columns), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    print(totals(), sections(), sep="\n", end="")

@@ -2,6 +2,7 @@
 
 #include "csrc/device/device.h"
 #include "csrc/device/stream.h"
+#include "csrc/kernels/handler.h"
 
 #include <c10/util/Exception.h>
 #include <pthread.h>
@@ -88,6 +89,11 @@ int Runtime::device_count() noexcept {
   return count;
 }
 
+bool Runtime::runs_kernels() {
+  static_cast<void>(client());
+  return runs_kernels_;
+}
+
 size_t Runtime::total_memory(int device) {
   static_cast<void>(client());
   return total_memory_[check_device(device)];
@@ -122,6 +128,7 @@ pjrt::Client& Runtime::open() {
   for (int device = 0; device < device_count(); ++device) {
     total_memory_.push_back(client->memory(device).limit());
   }
+  runs_kernels_ = kernels::install(*client);
   std::atexit(&drain_at_exit);
   client_.store(client.get(), std::memory_order_release);
   return *client.release();

@@ -39,6 +39,9 @@ class Runtime {
     return open();
   }
 
+  // Whether programs can call PyTorch's own kernels: csrc/kernels. Opens the client.
+  bool runs_kernels();
+
   // Bytes of memory of a device, whatever limit was set since. Opens the client.
   size_t total_memory(int device);
 
@@ -67,7 +70,9 @@ class Runtime {
   std::atomic<bool> bad_fork_{false};
   std::mutex mutex_;
   std::function<PlatformConfig()> resolver_;
-  std::vector<size_t> total_memory_;  // by device; written before client_ is
+  // Written before client_ is:
+  std::vector<size_t> total_memory_;  // by device
+  bool runs_kernels_ = false;
 };
 
 }  // namespace neuron::device

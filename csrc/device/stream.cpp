@@ -154,6 +154,7 @@ c10::Stream make_stream(int device, c10::StreamId id) {
 thread_local std::array<uint8_t, kMaxDevices> current_ids{};
 
 std::atomic<bool> launch_blocking{false};
+std::atomic<uint64_t> read_bytes{0};
 
 }  // namespace
 
@@ -210,8 +211,17 @@ void synchronize_device(int device) {
 }
 
 void read(const pjrt::Buffer& buffer, void* dst) {
+  read(buffer, dst, buffer.nbytes());
+}
+
+uint64_t bytes_read() {
+  return read_bytes.load(std::memory_order_relaxed);
+}
+
+void read(const pjrt::Buffer& buffer, void* dst, size_t nbytes) {
+  read_bytes.fetch_add(nbytes, std::memory_order_relaxed);
   try {
-    buffer.to_host(dst);
+    buffer.front_to_host(dst, nbytes);
   } catch (const c10::Error&) {
     synchronize_device(buffer.device());
     throw;

@@ -45,9 +45,12 @@ void report_failure(c10::Stream stream);
 // Block until everything has finished, then report a failure. Call without the GIL.
 void synchronize_stream(c10::Stream stream);
 void synchronize_device(int device);
-// Copies a buffer's bytes to `dst`. The error of a failed program is the streams',
-// which says what was launched, unless it was reported before.
+// Copies a buffer's bytes to `dst`, or the first `nbytes` of them. The error of a failed program
+// is the streams', which says what was launched, unless it was reported before.
 void read(const pjrt::Buffer& buffer, void* dst);
+void read(const pjrt::Buffer& buffer, void* dst, size_t nbytes);
+// How many bytes were read since the process started.
+uint64_t bytes_read();
 
 // The completion of everything launched on the stream so far.
 std::shared_ptr<Completion> completion_of(c10::Stream stream);

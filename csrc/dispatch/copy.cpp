@@ -51,11 +51,7 @@ bool share_buffer(const at::Tensor& self, const at::Tensor& src) {
       self.is_neg() != src.is_neg() || !covers_storage(self) || !covers_storage(src)) {
     return false;
   }
-  auto buffer = slot_of(src)->buffer();
-  if (buffer && buffer->nbytes() != src.storage().nbytes()) {
-    return false;
-  }
-  slot_of(self)->set_buffer(std::move(buffer));
+  slot_of(self)->set_buffer(slot_of(src)->buffer());
   return true;
 }
 
@@ -110,12 +106,10 @@ at::Tensor without_expansion(at::Tensor tensor) {
   return tensor;
 }
 
-// A tensor whose buffer holds exactly its elements in memory order.
+// A tensor whose buffer holds its elements in memory order, from its start on.
 at::Tensor materialized(const at::Tensor& src) {
-  auto slot = slot_of(src);
-  auto buffer = slot->buffer();
-  bool direct = covers_storage(src) && (!buffer || (buffer->nbytes() == src.storage().nbytes()));
-  if (direct) {
+  auto buffer = slot_of(src)->buffer();
+  if (covers_storage(src) && (!buffer || buffer->nbytes() >= src.storage().nbytes())) {
     return src;
   }
   auto result = at::empty(src.sizes(), src.options());
@@ -128,7 +122,7 @@ at::Tensor materialized(const at::Tensor& src) {
 void read_to(const at::Tensor& src, void* data) {
   auto buffer = slot_of(src)->buffer();
   if (buffer) {
-    device::read(*buffer, data);
+    device::read(*buffer, data, src.nbytes());
   } else {
     std::memset(data, 0, src.nbytes());
   }

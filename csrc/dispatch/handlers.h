@@ -10,6 +10,8 @@
 
 namespace neuron::dispatch {
 
+using BoxedFunction = std::function<void(const c10::OperatorHandle&, torch::jit::Stack*)>;
+
 struct Handlers {
   // Fills road, host_reason and the run-time flags of the arguments.
   std::function<void(OpInfo&)> describe;
@@ -18,6 +20,9 @@ struct Handlers {
   // Told before an operator runs on the host; throws where policy forbids it.
   // Whether the run counts as a fallback.
   std::function<bool(const OpInfo&, const std::string& reason)> fallback;
+  // The kernel of an operator for tensors of another layout than strided; empty where PyTorch's
+  // own suits any device.
+  std::function<BoxedFunction(const c10::OperatorHandle&, const char* layout)> layout_kernel;
 };
 
 Handlers& handlers();

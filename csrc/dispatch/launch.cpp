@@ -4,7 +4,10 @@
 #include "csrc/device/generator.h"
 #include "csrc/device/runtime.h"
 #include "csrc/device/stream.h"
+#include "csrc/dispatch/counted.h"
 #include "csrc/dispatch/numbers.h"
+#include "csrc/kernels/failures.h"
+#include "csrc/kernels/handler.h"
 #include "csrc/pjrt/client.h"
 
 #include <c10/core/Allocator.h>
@@ -98,6 +101,9 @@ std::string format(const std::string& message, int64_t value) {
 }
 
 [[noreturn]] void raise(const Check& check, int64_t value) {
+  if (check.exception == kKernelFailure) {
+    kernels::rethrow_failure(value);
+  }
   auto message = format(check.message, value);
   TORCH_CHECK_INDEX(check.exception != "IndexError", message);
   TORCH_CHECK_VALUE(check.exception != "ValueError", message);
@@ -138,6 +144,7 @@ Buffers execute(const Program& program, Frame& frame) {
     client.memory(frame.device).reserve_check(program.new_bytes);
   }
   auto arguments = bind(program, frame);
+  kernels::follow_num_threads();
   c10::SmallVector<PJRT_Buffer*, 8> handles(program.results.size());
   auto completion = program.executable->execute(
       arguments.handles, arguments.kept, {handles.data(), handles.size()}, frame.device
@@ -220,7 +227,11 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
 class Returned {
  public:
   Returned(const Program& program, Frame& frame, Buffers& buffers)
-      : program_(program), frame_(frame), buffers_(buffers), tensors_(buffers.size()) {}
+      : program_(program),
+        frame_(frame),
+        buffers_(buffers),
+        tensors_(buffers.size()),
+        counts_(read_counts(program, buffers)) {}
 
   c10::IValue operator()(const Return& ret) {
     switch (ret.kind) {
@@ -248,9 +259,13 @@ class Returned {
   const at::Tensor& tensor(int index) {
     if (!tensors_[index].defined()) {
       const Result& result = program_.results[index];
-      tensors_[index] = wrap_buffer(
-          std::move(buffers_[index]), result.dtype, result.sizes, result.strides, result.nbytes
-      );
+      auto buffer = std::move(buffers_[index]);
+      tensors_[index] =
+          result.counted
+              ? counted_tensor(std::move(buffer), result, counts_)
+              : wrap_buffer(
+                    std::move(buffer), result.dtype, result.sizes, result.strides, result.nbytes
+                );
     }
     return tensors_[index];
   }
@@ -259,6 +274,7 @@ class Returned {
   Frame& frame_;
   Buffers& buffers_;
   c10::SmallVector<at::Tensor, 8> tensors_;
+  std::vector<int64_t> counts_;
 };
 
 }  // namespace

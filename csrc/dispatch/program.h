@@ -20,12 +20,20 @@ struct Input {
   int index = 0;  // of the base, the run-time number or the tensor
 };
 
-// One result of the program, in order.
+// The dimension of a new tensor whose size depends on the data.
+struct Counted {
+  int64_t dim;
+  int count;         // which of the program's counts it has
+  pjrt::Dims order;  // the dimensions from the outermost in memory on
+};
+
+// One result of the program, in order. `Counts` are the sizes that depend on the data, int64.
 struct Result {
-  enum Kind : uint8_t { New, Write, Check } kind;
+  enum Kind : uint8_t { New, Write, Check, Counts } kind;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   pjrt::Dims physical;        // dims of the buffer
-  pjrt::Dims sizes, strides;  // New: of the tensor
+  pjrt::Dims sizes, strides;  // New: of the tensor, or the largest that it may have
+  std::optional<Counted> counted;
   size_t nbytes = 0;
   int base = -1;  // Write: whose slot receives the buffer
 };
@@ -45,6 +53,9 @@ struct Return {
   std::vector<Return> elements;
   c10::IValue value;
 };
+
+// The exception of a check that a kernel makes: the one it threw, whose ticket is the value.
+constexpr const char* kKernelFailure = "KernelFailure";
 
 // A check computed by the program: raised as `exception` when it failed.
 struct Check {

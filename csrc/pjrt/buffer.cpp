@@ -8,6 +8,7 @@
 #include <c10/util/accumulate.h>
 
 #include <cstring>
+#include <vector>
 
 namespace neuron::pjrt {
 namespace {
@@ -110,16 +111,25 @@ void Buffer::copy_to_host(void* dst) const {
   Event(client_.api(), args.event).await(kReadBuffer);
 }
 
-// A direct copy beside the runtime's, which on a CPU costs a change of thread.
 void Buffer::to_host(void* dst) const {
+  front_to_host(dst, nbytes_);
+}
+
+// A direct copy beside the runtime's, which on a CPU costs a change of thread. The runtime's is
+// always of the whole buffer.
+void Buffer::front_to_host(void* dst, size_t nbytes) const {
   if (!has_contents()) {
-    std::memset(dst, 0, nbytes_);
-  } else if (nbytes_ == 0) {
+    std::memset(dst, 0, nbytes);
+  } else if (nbytes == 0) {
     ready().await(kReadBuffer);
   } else if (const void* data = host_data()) {
-    std::memcpy(dst, data, nbytes_);
-  } else {
+    std::memcpy(dst, data, nbytes);
+  } else if (nbytes == nbytes_) {
     copy_to_host(dst);
+  } else {
+    std::vector<uint8_t> whole(nbytes_);
+    copy_to_host(whole.data());
+    std::memcpy(dst, whole.data(), nbytes);
   }
 }
 

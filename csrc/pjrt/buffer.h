@@ -57,6 +57,8 @@ class Buffer final : public c10::intrusive_ptr_target {
   // Copies the contents to `dst` (nbytes() bytes), row-major; blocks until done.
   // Errors of the program that produced the buffer surface here.
   void to_host(void* dst) const;
+  // The same for the first `nbytes` only.
+  void front_to_host(void* dst, size_t nbytes) const;
   // The same through the runtime, as where the device's memory is not the host's.
   void copy_to_host(void* dst) const;
   // Where the device's memory is the host's: the address of the row-major

@@ -297,11 +297,19 @@ dispatch::Result to_result(py::handle object) {
     result.sizes = dims_of(item[2]);
     result.strides = dims_of(item[3]);
     result.physical = dims_of(item[4]);
+    if (item.size() > 5) {
+      auto counted = item[5].cast<py::tuple>();
+      result.counted = {counted[0].cast<int64_t>(), counted[1].cast<int>(), dims_of(counted[2])};
+    }
   } else if (kind == "write") {
     result.kind = dispatch::Result::Write;
     result.base = item[1].cast<int>();
     result.dtype = dtype_of(item[2]);
     result.physical = dims_of(item[3]);
+  } else if (kind == "counts") {
+    result.kind = dispatch::Result::Counts;
+    result.dtype = at::kLong;
+    result.physical = {item[1].cast<int64_t>()};
   } else {
     result.kind = dispatch::Result::Check;
     result.dtype = at::kLong;

@@ -120,6 +120,11 @@ void init_runtime(py::module_& m) {
       py::return_value_policy::reference,
       "The process's client, opened by the first call."
   );
+  m.def(
+      "_runs_kernels",
+      [] { return Runtime::get().runs_kernels(); },
+      "Whether programs can call PyTorch's own kernels. Opens the client."
+  );
   m.def("_is_initialized", [] { return Runtime::get().initialized(); });
   m.def("_in_bad_fork", [] { return Runtime::get().in_bad_fork(); });
   m.def("_device_count", [] { return Runtime::get().device_count(); });
@@ -133,6 +138,7 @@ void init_runtime(py::module_& m) {
 
 void init_memory(py::module_& m) {
   m.def("_memory_stats", &memory_stats);
+  m.def("_bytes_read", &device::bytes_read, "Bytes that the host has read from devices.");
   m.def("_memory_in_use", &memory_in_use);
   m.def("_memory_info", [](int index) {
     return c10::getDeviceAllocator(device::kDeviceType)

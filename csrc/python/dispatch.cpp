@@ -1,11 +1,13 @@
 // The dispatcher's view of Python: calls become torch_neuronx.eager.call objects,
 // torch_neuronx.eager.program objects become programs.
 #include "csrc/python/convert.h"
+#include "csrc/python/layouts.h"
 #include "csrc/python/module.h"
 #include "csrc/python/undisturbed.h"
 
 #include "csrc/device/runtime.h"
 #include "csrc/dispatch/handlers.h"
+#include "csrc/dispatch/layouts.h"
 #include "csrc/dispatch/numbers.h"
 #include "csrc/dispatch/registration.h"
 #include "csrc/dispatch/table.h"
@@ -78,8 +80,9 @@ void clear_op_tracking() {
 }  // namespace
 
 void init_dispatch(py::module_& m) {
-  dispatch::handlers() = {describe, miss, fallback};
+  dispatch::handlers() = {describe, miss, fallback, layout_kernel};
   dispatch::register_kernels();
+  dispatch::register_layout_kernels();
   m.def(
       "executed_ops",
       [] { return counts(&OpInfo::executed); },

@@ -39,6 +39,20 @@ def test_a_view_of_a_view_reaches_beyond_it():
     agree(lambda x: (x * 1)[1:3].as_strided((2, 2), (1, 6)) + 1, random(4, 6))
 
 
+@pytest.mark.parametrize("offset", [0, 10, None])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_view_of_an_input_reaches_beyond_it(offset, dynamic):
+    """Also at another place than that of the call that was traced."""
+    torch._dynamo.reset()
+    read = torch.compile(
+        lambda x: x[1:].as_strided((2, 2), (1, 2), offset) + 1, backend="neuron", dynamic=dynamic
+    )
+    for n, start in ((20, 5), (20, 9), (24, 7)):
+        base = random(n)
+        want = base[start : start + 8][1:].as_strided((2, 2), (1, 2), offset) + 1
+        assert torch.equal(read(base.to("neuron")[start : start + 8]).cpu(), want)
+
+
 def test_writing_into_an_input():
     def write(x):
         x.as_strided((3,), (5,), 2).fill_(7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,15 +25,18 @@ def known(path: Path = LEDGER) -> dict[Case, str]:
     """The reason of each difference. Raises ValueError for an entry that is there twice."""
     found: dict[Case, str] = {}
     for entry in tomllib.loads(path.read_text()).get("difference", []):
-        case, why = _entry(**entry)
-        if case in found:
-            raise ValueError(f"{path.name} has two entries for {case}")
-        found[case] = why
+        reason = entry.pop("reason")
+        for case in _cases(entry):
+            if case in found:
+                raise ValueError(f"{path.name} has two entries for {case}")
+            found[case] = reason
     return found
 
 
-def _entry(reason: str, **case: str) -> tuple[Case, str]:
-    return Case(**case), reason
+def _cases(entry: dict[str, str | list[str]]) -> list[Case]:
+    """One for each choice from the entry's lists."""
+    choices = [[value] if isinstance(value, str) else value for value in entry.values()]
+    return [Case(**dict(zip(entry, c, strict=True))) for c in itertools.product(*choices)]
 
 
 def surprise(case: Case, verdict: str, differences: dict[Case, str]) -> str:

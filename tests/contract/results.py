@@ -33,20 +33,22 @@ def append(path: Path, case: Case, outcome: dict[str, Any]) -> None:
 
 
 def table(results: Results) -> str:
-    """Per mode: how many cases have each verdict, and how many of those that pass use the host."""
+    """Per mode: how many cases have each verdict; of those that pass, how many use the host."""
     modes = sorted({case.mode for case in results})
     rows = [("", *modes)]
     counts = Counter((case.mode, found["verdict"]) for case, found in results.items())
     for verdict in reversed(SEVERITY):
         rows.append((verdict, *(str(counts[mode, verdict]) for mode in modes)))
         if verdict == "passed":
-            rows.append(("  of which on the host", *(_hosted(results, mode) for mode in modes)))
+            for what in ("host", "remarks"):
+                rows.append((f"  with {what}", *(_with(what, results, mode) for mode in modes)))
     return "\n".join(f"{row[0]:24}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in rows)
 
 
-def _hosted(results: Results, mode: str) -> str:
+def _with(what: str, results: Results, mode: str) -> str:
+    """How many of those that pass ran on the host, or have remarks."""
     passed = [r for c, r in results.items() if c.mode == mode and r["verdict"] == "passed"]
-    return str(sum(bool(r["host"]) for r in passed))
+    return str(sum(bool(r[what]) for r in passed))
 
 
 def surprises(results: Results, differences: dict[Case, str]) -> list[str]:

@@ -24,7 +24,7 @@ from . import ledger, results  # noqa: E402
 from .checks import MODES, is_meant  # noqa: E402
 from .databases import DATABASES, operators  # noqa: E402
 from .ledger import Case  # noqa: E402
-from .workers import run_all  # noqa: E402
+from .workers import Limits, run_all  # noqa: E402
 
 
 def arguments() -> argparse.Namespace:
@@ -36,6 +36,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, help="at most this many per operator")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, help="start no operator later than this")
     parser.add_argument("--results", type=Path, default=FOLDER / "results.jsonl")
     parser.add_argument("--again", choices=("failed", "all"), help="run also what has run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -64,17 +65,22 @@ def main() -> int:
     wanted = cases(options)
     before = results.read(options.results)
     due = [case for case in wanted if is_due(before.get(case), options.again)]
-    with tqdm(total=len(due), unit="op", disable=options.quiet) as bar:
+    # A log has a line twice a minute, a terminal a bar.
+    pace = 0.1 if sys.stderr.isatty() else 30
+    with tqdm(total=len(due), unit="op", mininterval=pace, disable=options.quiet) as bar:
 
         def done(case: Case, outcome: dict) -> None:
             results.append(options.results, case, outcome)
             bar.set_postfix_str(f"{case.op} {outcome['verdict']}", refresh=False)
             bar.update()
 
-        run_all(due, options.workers, options.timeout, options.samples, done)
+        seconds = None if options.minutes is None else options.minutes * 60
+        run_all(due, options.workers, Limits(options.timeout, options.samples, seconds), done)
     found = {case: r for case, r in results.read(options.results).items() if case in set(wanted)}
     surprises = results.surprises(found, ledger.known())
     print(*surprises, "", results.table(found), sep="\n")
+    if len(found) < len(wanted):
+        print(f"{len(wanted) - len(found)} checks were not started in {options.minutes} minutes.")
     return 1 if surprises else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,8 @@ def in_double(sample: Sample) -> Sample:
 
 def double(value: Any) -> Any:
     """A leaf that requires a gradient if `value` does."""
+    if isinstance(value, torch.nn.Module):
+        return value.double()
     if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
         return value
     wide = torch.complex128 if value.is_complex() else torch.float64
@@ -57,6 +60,8 @@ def _on_device(value: Any) -> Any:
 
 
 def _tensor(value: Any, device: str) -> Any:
+    if isinstance(value, torch.nn.Module):
+        return copy.deepcopy(value).to(device)
     if not isinstance(value, torch.Tensor):
         return value
     moved = placed(value.detach(), device)

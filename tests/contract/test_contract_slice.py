@@ -1,5 +1,7 @@
 """A few of the operators that `make contract` runs, as everyday tests; and the ledger's form."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -26,6 +28,19 @@ def test_operator_is_the_cpus(name, mode):
 
 def test_a_ledger_entry_is_about_an_operator():
     assert {case.op for case in ledger.known()} <= set(operators())
+
+
+def test_an_entry_of_lists_is_about_every_combination(tmp_path):
+    path = tmp_path / "ledger.toml"
+    path.write_text(
+        '[[difference]]\nop = "add"\ndtype = ["int8", "bool"]\nmode = ["out", "forward"]\n'
+        'reason = "why"\n'
+    )
+    known = ledger.known(path)
+    assert set(known.values()) == {"why"}
+    assert {(case.dtype, case.mode) for case in known} == {
+        ("int8", "out"), ("int8", "forward"), ("bool", "out"), ("bool", "forward"),
+    }  # fmt: skip
 
 
 def test_an_unexpected_pass_is_a_surprise():
@@ -58,3 +73,45 @@ def test_more_terms_allow_more():
         100 * eps
     )
     assert tolerance([torch.int64], 100) == 0
+
+
+# Of every other database and mode, what runs in a second or two.
+OTHERS = (
+    ("op", "nn.functional.conv2d", "channels_last"),
+    ("op", "log_softmax", "gradgrad"),
+    ("op", "matmul", "jvp"),
+    ("op", "index_select", "noncontiguous"),
+    ("op", "index_select", "vmap"),
+    ("op", "cat", "errors"),
+    ("op", "add", "out"),
+    ("op", "add", "inplace"),
+    ("fft", "fft.rfft", "forward"),
+    ("refs", "_refs.sigmoid", "forward"),
+    ("foreach", "_foreach_add", "inplace"),
+    ("hop", "cond.simple", "forward"),
+    ("custom_op", "NumpyMulCustomOp", "forward"),
+    ("module", "nn.BatchNorm1d", "forward"),
+    ("module", "nn.BatchNorm1d", "state_dict"),
+    ("optimizer", "Adam", "forward"),
+    ("optimizer", "Adam.capturable", "state_dict"),
+    ("optimizer", "SGD.differentiable", "backward"),
+)
+
+
+@pytest.mark.parametrize(("database", "name", "mode"), OTHERS)
+def test_other_databases_and_modes(database, name, mode):
+    outcome = check(operators(database)[name], torch.float32, mode, limit=2)
+    assert outcome.samples
+    assert not outcome.failures
+
+
+def test_a_module_whose_weights_differ_is_found():
+    """The comparison of modules sees more than shapes."""
+    found = operators("module")["nn.Linear"]
+
+    def other(module, x):
+        scale = 1 if x.device.type == "cpu" else 2
+        return found.function(module, x) * scale
+
+    outcome = check(dataclasses.replace(found, function=other), torch.float32, "forward", limit=1)
+    assert outcome.verdict == "value"

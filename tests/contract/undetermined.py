@@ -24,8 +24,55 @@ def _magnitudes(result: Any) -> Any:
     return tree_map(lambda t: t.abs() if isinstance(t, torch.Tensor) else t, result)
 
 
+# Operators that order: where their `dim` is among the positional arguments, and its default.
+ORDERS = {
+    "argsort": (1, -1),
+    "kthvalue": (2, -1),
+    "msort": (1, 0),
+    "sort": (1, -1),
+    "topk": (2, -1),
+}
+
+
+def _without_ties(name: str, sample: Sample, result: Any) -> Any:
+    """Equal elements come in any order, unless the sort is a stable one. So positions become the
+    elements there, and of gradients only what a slice of them adds up to is compared.
+    """
+    x, dim = sample.args[0].detach(), _dim(name, sample)
+    if sample.kwargs.get("stable") or not _has_ties(x, dim):
+        return result
+
+    def elements(positions: torch.Tensor) -> torch.Tensor:
+        positions = positions.cpu()
+        if positions.dim() < x.dim():
+            positions = positions.unsqueeze(dim)
+        return torch.take_along_dim(x, positions, dim)
+
+    def walk(value: Any) -> Any:
+        if not isinstance(value, tuple | list):
+            return value
+        if len(value) == 2 and all(isinstance(v, torch.Tensor) for v in value):
+            return value[0], elements(value[1])
+        return tuple(map(walk, value))
+
+    if len(result) == 1:
+        return result[0].cpu().double().sum(dim)
+    return (elements(result[0]), result[1]) if name == "argsort" else walk(result)
+
+
+def _dim(name: str, sample: Sample) -> int:
+    place, default = ORDERS[name]
+    positional = dict(enumerate(sample.args))
+    return sample.kwargs.get("dim", positional.get(place, default))
+
+
+def _has_ties(x: torch.Tensor, dim: int) -> bool:
+    return bool(x.dim() and (x.sort(dim).values.diff(dim=dim) == 0).any())
+
+
 RANDOM = "each device has its own random numbers"
 MEMORY = "the memory is left as it is"
+TIES = "equal elements come in any order, unless the sort is a stable one"
 PHASES = "eigenvectors and singular vectors are free up to a phase"
 
 _DECLARED: tuple[tuple[str, Callable[[Any], Any], tuple[str, ...]], ...] = (
@@ -84,12 +131,18 @@ _PARTS = {name: part for _, part, names in _DECLARED for name in names}
 
 def reason(name: str) -> str:
     """Why not all numbers of the operator are compared; "" when they are."""
+    if name in ORDERS:
+        return TIES
     return next((why for why, _, names in _DECLARED if name in names), "")
 
 
 def determined(name: str, sample: Sample, result: Any) -> Any:
+    if sample.random:
+        return _nothing(result)
     if name in RANDOM_ARGUMENTS and _argument(sample, RANDOM_ARGUMENTS[name]):
         return _nothing(result)
+    if name in ORDERS:
+        return _without_ties(name, sample, result)
     return _PARTS[name](result) if name in _PARTS else result
 
 

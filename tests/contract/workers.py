@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from .ledger import Case
@@ -14,21 +17,31 @@ START = 180.0  # seconds that a process may take to import PyTorch's description
 Job = Callable[[Case, dict[str, Any]], None]
 
 
-def run_all(cases: Iterable[Case], workers: int, timeout: float, limit: int | None, done: Job):
+@dataclass(frozen=True)
+class Limits:
+    """`timeout`: seconds for a case; `samples` of it; `seconds` after which no case is started."""
+
+    timeout: float
+    samples: int | None = None
+    seconds: float | None = None
+
+
+def run_all(cases: Iterable[Case], workers: int, limits: Limits, done: Job) -> None:
     """Calls `done(case, outcome)` for each case, from one thread at a time."""
+    end = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
     waiting: queue.SimpleQueue[Case] = queue.SimpleQueue()
     for case in cases:
         waiting.put(case)
     lock = threading.Lock()
 
     def serve() -> None:
-        worker = Worker(limit)
-        while not waiting.empty():
+        worker = Worker(limits.samples)
+        while not waiting.empty() and time.monotonic() < end:
             try:
                 case = waiting.get_nowait()
             except queue.Empty:
                 break
-            outcome = worker.run(case, timeout)
+            outcome = worker.run(case, limits.timeout)
             with lock:
                 done(case, outcome)
         worker.stop()
@@ -74,7 +87,13 @@ class Worker:
 
     def _lost(self, verdict: str, detail: str) -> dict[str, Any]:
         self.stop()
-        return {"verdict": verdict, "samples": 0, "host": {}, "failures": [(0, verdict, detail)]}
+        return {
+            "verdict": verdict,
+            "samples": 0,
+            "host": {},
+            "remarks": {},
+            "failures": [(0, verdict, detail)],
+        }
 
     def stop(self) -> None:
         if self._process is not None:

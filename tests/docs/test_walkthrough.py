@@ -9,7 +9,20 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "README.md"])
+PAGES = (
+    "README.md",
+    "docs/adding-an-op.md",
+    "docs/attention.md",
+    "docs/data_dependent_shapes.md",
+    "docs/dtypes.md",
+    "docs/func.md",
+    "docs/quantization.md",
+    "docs/recurrent.md",
+    "docs/upsampling.md",
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_code_on_the_page_runs(page):
     text = (ROOT / page).read_text()
     blocks = list(BLOCK.finditer(text))

@@ -89,7 +89,6 @@ NO_PLACE = {
         NotImplementedError,
         "Cannot copy out of meta tensor",
     ),
-    "sparse": (lambda: torch.empty(3, device="neuron", layout=torch.sparse_coo), RuntimeError, ""),
 }
 
 

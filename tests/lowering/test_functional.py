@@ -52,6 +52,12 @@ def test_results_are_the_fresh_ones_then_the_written_arguments():
     assert len(fused.written) == len(fused.op._schema.returns)
 
 
+def test_out_tensors_come_before_what_is_updated_in_place():
+    form = form_of(aten._native_batch_norm_legit.out)
+    assert (form.fresh, form.written) == (0, (8, 9, 10, 3, 4))
+    assert form_of(aten.native_batch_norm.out).written == form.written
+
+
 def test_the_out_tensor_decides_the_dtype_of_a_factory():
     call = call_of(aten.zeros.out, [3], out=torch.empty(3, dtype=torch.int16))
     form = form_for(call)

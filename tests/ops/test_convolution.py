@@ -5,6 +5,10 @@ import torch
 import torch.nn.functional as F
 from agreement import agree, refused
 
+import torch_neuronx
+
+aten = torch.ops.aten
+
 CONVOLUTIONS = {
     "1d": (F.conv1d, (2, 4, 9), (6, 4, 3), {"stride": 2, "padding": 1}),
     "2d": (F.conv2d, (2, 4, 9, 8), (6, 4, 3, 3), {"padding": (0, 2)}),
@@ -26,6 +30,12 @@ CONVOLUTIONS = {
         (2, 4, 5, 6),
         (4, 3, 2, 3),
         {"groups": 2, "dilation": 2, "padding": 1},
+    ),
+    "transposed_2d_past_its_steps": (
+        F.conv_transpose2d,
+        (2, 2, 4, 4),
+        (2, 2, 4, 5),
+        {"stride": (3, 2), "padding": (1, 2), "output_padding": (2, 3), "dilation": 4},
     ),
     "transposed_3d": (F.conv_transpose3d, (1, 2, 3, 2, 3), (2, 3, 2, 2, 2), {"stride": 2}),
     "unbatched": (F.conv2d, (4, 6, 6), (3, 4, 3, 3), {}),
@@ -73,3 +83,45 @@ def test_integers(dtype):
 
 def test_channels_that_do_not_match_are_refused():
     refused(F.conv2d, torch.randn(2, 4, 5, 5), torch.randn(6, 3, 3, 3))
+
+
+SLOW = {
+    "2d": lambda x, w, b: aten._slow_conv2d_forward(x, w, [3, 2], b, [1, 2], [1, 0]),
+    "2d by a matrix": lambda x, w, b: aten._slow_conv2d_forward(
+        x, w.flatten(1), [3, 2], b, [1, 1], [1, 1]
+    ),
+    "dilated": lambda x, w, b: aten.slow_conv_dilated2d(x, w, [3, 2], b, [1, 1], [2, 1], [2, 1]),
+    "dilated, unbatched": lambda x, w, b: aten.slow_conv_dilated2d(x[0], w, [3, 2], b),
+    "transposed": lambda x, w, b: aten.slow_conv_transpose2d(
+        x, w.transpose(0, 1), [3, 2], b, [2, 3], [1, 0], [1, 2]
+    ),
+    "gradients": lambda x, w, b: aten._slow_conv2d_backward.output_mask(
+        aten._slow_conv2d_forward(x, w, [3, 2], b, [2, 1], [1, 1]),
+        x, w, [3, 2], [2, 1], [1, 1], [True, True, True],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_the_fallback_convolutions_of_the_cpu(name):
+    x, w, b = torch.randn(2, 4, 7, 6), torch.randn(5, 4, 3, 2), torch.randn(5)
+    torch_neuronx.clear_op_tracking()
+    # Sums of up to 24 products, in gradients of up to 84, of size about 1.
+    agree(SLOW[name], x, w, b, rtol=1e-4, atol=1e-4)
+    assert not torch_neuronx.get_fallback_ops()
+
+
+def test_the_fallback_convolutions_of_three_dimensions():
+    x, w = torch.randn(2, 3, 4, 5, 4), torch.randn(2, 3, 2, 2, 2)
+    torch_neuronx.clear_op_tracking()
+
+    def run(x, w):
+        taps = [2, 2, 2]
+        return [
+            aten.slow_conv3d_forward(x, w, taps, None, [1, 1, 1], [1, 0, 1]),
+            aten.slow_conv_dilated3d(x, w, taps, None, [1, 1, 1], [1, 1, 1], [2, 1, 2]),
+            aten.slow_conv_transpose3d(x, w.transpose(0, 1), taps, None, [2, 2, 2]),
+        ]
+
+    agree(run, x, w, rtol=1e-4, atol=1e-4)
+    assert not torch_neuronx.get_fallback_ops()

@@ -11,12 +11,24 @@ import torch
 from agreement import agree, random, refused
 
 import torch_neuronx
+from torch_neuronx import _C
+from torch_neuronx.runtime import platforms
 
 linalg = torch.linalg
 # Beside small and empty ones, a batch and a matrix that are factored block by block.
 SIZES = [(1, 1), (3, 4, 4), (2, 0, 3, 3), (2, 1, 33, 33), (70, 70)]
 DTYPES = [torch.float32, torch.complex128]
 CONDITION = 100
+
+
+@pytest.fixture(autouse=True, params=["kernels", "programs"])
+def _either(request, monkeypatch):
+    """LAPACK called by the program, and the programs of platforms that cannot."""
+    if request.param == "programs":
+        monkeypatch.setattr(platforms, "runs_kernels", lambda: False)
+    _C.clear_programs()
+    yield
+    _C.clear_programs()
 
 
 def natively(fn, *args, **tolerance):

@@ -41,6 +41,24 @@ def test_gradients():
     agree(slopes, X, Z, rtol=1e-4, atol=1e-5)
 
 
+KINDS = {
+    "fft": Z, "ifft": Z, "fft2": Z, "ifft2": Z, "fftn": Z, "ifftn": Z, "rfft": X, "irfft": Z,
+    "rfft2": X, "irfft2": Z, "rfftn": X, "irfftn": Z, "hfft": Z, "ihfft": X, "hfft2": Z,
+    "ihfft2": X, "hfftn": Z, "ihfftn": X,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_and_its_gradient_in_double_precision(name):
+    def transformed(x):
+        x = x.detach().requires_grad_()
+        result = getattr(torch.fft, name)(x)
+        loss = (result.abs() * torch.arange(result.numel(), device=x.device).view_as(result)).sum()
+        return result.detach(), torch.autograd.grad(loss, x)[0]
+
+    agree(transformed, KINDS[name].to(torch.promote_types(KINDS[name].dtype, torch.float64)))
+
+
 def test_short_time_transform_and_back():
     def there_and_back(x, window):
         spectrum = torch.stft(x, 8, 4, window=window, return_complex=True)

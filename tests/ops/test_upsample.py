@@ -68,6 +68,47 @@ def test_bytes_bfloat16_and_channels_last(mode):
     agree(resize, X2.to(memory_format=torch.channels_last), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("x", "mode"), [(X1, "linear"), (X3, "trilinear")], ids=["1d", "3d"])
+@pytest.mark.parametrize("scale", [0.6, 2.0])
+def test_corners_aligned(x, mode, scale):
+    def resize(x):
+        return F.interpolate(x, scale_factor=scale, mode=mode, align_corners=True)
+
+    agree(value_and_gradient(resize), x, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_scales_per_axis_and_recomputed(mode, recompute):
+    def resize(x):
+        return F.interpolate(
+            x, scale_factor=(1.3, 0.7), mode=mode, recompute_scale_factor=recompute
+        )
+
+    agree(value_and_gradient(resize), X2, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("x", "mode", "layout"),
+    [
+        (X2, "nearest", torch.channels_last),
+        (X2, "bilinear", torch.channels_last),
+        (X3, "nearest-exact", torch.channels_last_3d),
+        (X3, "trilinear", torch.channels_last_3d),
+    ],
+)
+def test_gradients_of_channels_last(x, mode, layout):
+    def resize(x):
+        return F.interpolate(x, scale_factor=1.5, mode=mode)
+
+    agree(value_and_gradient(resize), x.to(memory_format=layout), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_of_bytes(mode):
+    agree(lambda x: F.interpolate(x, (8, 3), mode=mode), BYTES)
+
+
 def test_empty_batch():
     agree(lambda x: F.interpolate(x, scale_factor=2), X2[:0])
 

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
+from torch._dynamo import trace_rules
 
 from torch_neuronx.compile.options import Options, parse
 
 if TYPE_CHECKING:
     from torch_neuronx.compile.origin import Origin
+
+# They speak with the runtime: there is nothing in them to trace, as in their like of torch.cuda.
+# Said here because Dynamo imports this module before it traces anything for the backend.
+for _module in ("memory", "properties", "random", "selection"):
+    trace_rules.add(f"torch_neuronx.device.{_module}")
 
 
 def neuron(
@@ -55,12 +61,19 @@ def neuron(
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Those of eager, of custom ops of PyTorch's, and of Inductor's fma, which Dynamo itself writes
-    for addcmul_ and its like; the op exists once it did."""
+    """Those of eager, composite kernels for want of another road, those of custom ops and quantised
+    graphs of PyTorch's, and of Inductor's fma, which Dynamo itself writes for addcmul_ and its
+    like; the op exists once it did."""
     from torch_neuronx.eager import roads
-    from torch_neuronx.lowering import composed
+    from torch_neuronx.lowering import composed, decomposed_quantization, traced_factories
 
-    table = {**roads.decompositions(), **composed.varlen()}
+    table = {
+        **roads.composites(),
+        **traced_factories.factories(),
+        **roads.decompositions(),
+        **composed.varlen(),
+        **decomposed_quantization.decompositions(),
+    }
     if hasattr(torch.ops.prims, "fma"):
         fma: Any = torch.ops.prims.fma.default
         table[fma] = fma.impl_aten

@@ -33,7 +33,7 @@ def crossing(captured: Captured, core: Run) -> Run:
     def run(args: list[Any]) -> list[Any]:
         targets = [args[i] for i in updated]
         for i, dtype in sizes:
-            args[i] = torch.tensor(args[i], dtype=dtype)
+            args[i] = torch.tensor(_value(args[i]), dtype=dtype)
         for i in sent:
             args[i] = args[i].to(device)
         results = core(args)
@@ -46,6 +46,11 @@ def crossing(captured: Captured, core: Run) -> Run:
         return results[:count]
 
     return run
+
+
+def _value(number: Any) -> Any:
+    """The size of a ragged dimension has none: it stands for its offsets, only to be compared."""
+    return 0 if isinstance(number, torch.SymInt) and number.node.is_nested_int() else number
 
 
 def _dtype(node: fx.Node) -> torch.dtype:

@@ -8,6 +8,7 @@ costs nothing; everything else is a new tensor with the strides that PyTorch say
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from torch_neuronx.eager.program import Launch
 from torch_neuronx.lowering import graph, hlo, numbers
 from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.module import Module
-from torch_neuronx.lowering.storages import StorageKey, storage_of
+from torch_neuronx.lowering.storages import Storage, StorageKey, storage_of
 from torch_neuronx.lowering.value import LoweringError, Value
 
 
@@ -57,7 +58,18 @@ class _Source:
 
 
 class _Interpreter(graph.Interpreter):
-    """Adds the op and the user's line to what a rule raises."""
+    """Adds the op and the user's line to what a rule raises, and knows the storages of inputs."""
+
+    def __init__(
+        self,
+        symbols: graph.Symbols | None = None,
+        storage: Callable[[fx.Node], Storage | None] = lambda node: None,
+    ) -> None:
+        super().__init__(symbols)
+        self._storage = storage
+
+    def storage(self, node: fx.Node) -> Storage | None:
+        return self._storage(node)
 
     def call(self, node: fx.Node, args: Any, kwargs: Any) -> Any:
         try:
@@ -81,7 +93,7 @@ class _Lowering:
         self.sources: dict[StorageKey, _Source] = {}
 
     def lower(self) -> tuple[Launch, list[Value], dict[tuple[Any, ...], int]]:
-        interpreter = _Interpreter(self.symbols)
+        interpreter = _Interpreter(self.symbols, self._storage)
         captured = self.captured
         values = interpreter.values(captured.module, self._arguments(), captured.epilogue)
         written = self._writes(values)
@@ -113,6 +125,12 @@ class _Lowering:
         if node in self.captured.runtime_sizes:
             return numbers.marked(self.bases.argument(given))
         return self.bases.argument(given) if self.captured.inputs[node] else given
+
+    def _storage(self, node: fx.Node) -> Storage | None:
+        spec = self.given[node]
+        if not isinstance(spec, TensorSpec) or spec.dtype != node.meta["val"].dtype:
+            return None
+        return Storage(*self.bases.storage(spec), told=node.meta["val"].storage_offset())
 
     def _meta(self, node: fx.Node) -> tuple[graph.Meta, int]:
         val = node.meta["val"]

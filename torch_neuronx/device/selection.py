@@ -30,6 +30,8 @@ def is_available() -> bool:
 
     Never raises and opens nothing, so it is safe before a fork.
     """
+    if _C._is_initialized():  # torch.compile asks dozens of times for each graph
+        return True
     from torch_neuronx.runtime import platforms
 
     try:

@@ -77,7 +77,7 @@ def check_memory(program: Any, device: int) -> None:
     import torch
 
     new = (r for r in program.results if r[0] == "new")
-    nbytes = sum(math.prod(shape) * dtype.itemsize for _, dtype, _, _, shape in new)
+    nbytes = sum(math.prod(shape) * dtype.itemsize for _, dtype, _, _, shape, *_ in new)
     try:
         torch.UntypedStorage(nbytes, device=f"neuron:{device}")
     except torch.OutOfMemoryError as error:

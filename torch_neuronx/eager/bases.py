@@ -42,6 +42,12 @@ class Bases:
             return [self.argument(a) for a in argument]
         return argument
 
+    def storage(self, spec: TensorSpec) -> tuple[Value, Value | int]:
+        """All elements of a tensor's storage before the call, and where the tensor begins."""
+        nbytes = self.specs[spec.base].nbytes
+        flat = recipe.elements(self._value(spec.base), nbytes, spec.dtype)
+        return _lazy_bits(flat, spec), self._view(spec).offset
+
     def write(self, spec: TensorSpec, value: Value) -> None:
         """Writes a logical value of the tensor's shape and dtype through its view."""
         self._writes[spec.base] += 1

@@ -1,14 +1,15 @@
 """The functional form of an op that writes to its arguments: add_ -> add, mm.out -> mm.
 
 Found from schemas, not from a list: the form is the overload of the op's base name that takes the
-same arguments and writes none. Its results are the op's fresh results, then the new value of each
-written argument in schema order. Called by `roads` and `plan`; it never looks at values.
+same arguments and writes none. Its results are the op's fresh results or its out= tensors, then the
+new value of each other written argument, in schema order. Called by `roads` and `plan`; it never
+looks at values.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -50,10 +51,14 @@ class Form:
 def form_of(op: OpOverload) -> Form | None:
     """The form of `op` (itself, when it writes nothing), or None if PyTorch has none."""
     schema = op._schema
-    written = tuple(i for i, a in enumerate(schema.arguments) if _is_written(a))
-    if op is aten.native_batch_norm.default:
-        # It updates its running statistics although its schema does not say so.
-        return Form(aten._native_batch_norm_legit_functional.default, tuple(range(8)), (3, 4), 3)
+    outs = tuple(i for i, a in enumerate(schema.arguments) if _is_out(a))
+    places = (i for i, a in enumerate(schema.arguments) if _is_written(a) and i not in outs)
+    written = (*outs, *places)
+    if op in _NATIVE_BATCH_NORMS:
+        # They update their running statistics although their schemas do not say so.
+        written = (*outs, 3, 4)
+        functional = aten._native_batch_norm_legit_functional.default
+        return Form(functional, tuple(range(8)), written, 3 - len(outs))
     if not written:
         return Form(op, tuple(range(len(schema.arguments))), (), len(schema.returns))
     fresh = sum(r.alias_info is None for r in schema.returns)
@@ -74,14 +79,20 @@ def form_for(call: Call) -> Form:
     return form
 
 
-_BATCH_NORMS = frozenset({aten.native_batch_norm.default, aten._native_batch_norm_legit.default})
+_NATIVE_BATCH_NORMS = frozenset({aten.native_batch_norm.default, aten.native_batch_norm.out})
+_BATCH_NORMS = _NATIVE_BATCH_NORMS | {
+    aten._native_batch_norm_legit.default,
+    aten._native_batch_norm_legit.out,
+}
 
 
 def _batch_norm_form(call: Call, form: Form) -> Form:
-    """Without running statistics none are passed; in evaluation mode none are written."""
+    """Without running statistics none are passed; in evaluation mode no statistics are written."""
+    outs = tuple(i for i in form.written if i not in (3, 4))
     if call.args[3] is None and call.args[4] is None:
-        return Form(aten._native_batch_norm_legit.no_stats, (0, 1, 2, 5, 6, 7), (), 3)
-    return form if call.args[5] else Form(form.op, form.passed, (), form.fresh)
+        no_stats = aten._native_batch_norm_legit.no_stats
+        return Form(no_stats, (0, 1, 2, 5, 6, 7), outs, form.fresh)
+    return form if call.args[5] else replace(form, written=outs[:1])
 
 
 def _candidates(op: OpOverload) -> list[OpOverload]:
@@ -95,7 +106,7 @@ def _base_names(op: OpOverload) -> list[str]:
     if name.endswith("__"):
         return ["__" + name[3:] if name.startswith("__i") else name]
     base = name.removesuffix("_")
-    return [base, base + "_functional"]
+    return [base, base + "_functional", "_" + base]
 
 
 def _matched(op: OpOverload, candidate: OpOverload) -> tuple[int | None, ...] | None:

@@ -12,6 +12,8 @@ import torch
 
 from torch_neuronx.eager.bases import Bases
 from torch_neuronx.lowering import hlo, recipe
+from torch_neuronx.lowering.counted import Counted, packed
+from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.value import Value
 
 
@@ -22,10 +24,13 @@ class Placement:
         self.bases = bases
         self.values: list[Value] = []
         self.results: list[tuple[Any, ...]] = []
+        self._counts: list[Value] = []
 
     def fresh(self, value: Any, meta: Any) -> tuple[Any, ...]:
         if isinstance(value, Value):
             return self.new(value, tuple(meta.stride()))
+        if isinstance(value, Counted):
+            return self._counted(value, tuple(meta.stride()))
         if isinstance(value, (list, tuple)):
             return ("list", [self.fresh(v, m) for v, m in zip(value, meta, strict=True)])
         return ("none",) if meta is None else ("value", meta)
@@ -52,6 +57,25 @@ class Placement:
         buffer = recipe.fresh(value, strides)
         self._add(buffer, ("new", value.dtype, value.shape, strides, buffer.shape))
         return ("result", len(self.values) - 1)
+
+    def _counted(self, result: Counted, strides: tuple[int, ...]) -> tuple[Any, ...]:
+        """A new tensor of which the program tells one size."""
+        value = result.value
+        order = memory_order(value.shape, strides)
+        assert order is not None
+        buffer = packed(result, order)
+        if not any(count is result.count for count in self._counts):
+            self._counts.append(result.count)
+        (which,) = (k for k, count in enumerate(self._counts) if count is result.count)
+        counted = (result.dim, which, tuple(order))
+        self._add(buffer, ("new", value.dtype, value.shape, strides, buffer.shape, counted))
+        return ("result", len(self.values) - 1)
+
+    def add_counts(self) -> None:
+        """The sizes that depend on the data, if there are any, as one result."""
+        if self._counts:
+            counts = [hlo.reshape(count, (1,)) for count in self._counts]
+            self._add(hlo.concat(counts, 0), ("counts", len(counts)))
 
     def _add(self, value: Value, result: tuple[Any, ...]) -> None:
         self.values.append(value)

@@ -54,8 +54,7 @@ def plan(call: Call, version: str = "") -> Plan:
         with lowering_lock, fake.plain_dispatch():
             return _Planner(call, description.road).plan(version)
     except (NoProgram, NotImplementedError) as reason:
-        composite = roads.has_composite_kernel(call.op)
-        return Plan(Composite() if composite else Host(str(reason)))
+        return Plan(Composite() if roads.is_composed(call.op) else Host(str(reason)))
     except LoweringError:
         fake.raise_cpu_error(call)
         raise
@@ -92,7 +91,11 @@ class _Planner:
     def _infer(self) -> list[Any]:
         """The functional form's results as fake tensors, one entry per schema return."""
         try:
-            got = fake.infer(self.form.op, self.call, self.arguments)
+            got = fake.room(self.form.op, self.call, self.arguments)
+            if got is None:
+                got = fake.infer(self.form.op, self.call, self.arguments)
+            elif self.written:
+                raise NoProgram("the size of what it writes depends on the data")
         except fake.DYNAMIC as error:
             raise NoProgram("the shape of its result depends on the data") from error
         return _as_list(got, len(self.form.op._schema.returns))
@@ -124,6 +127,7 @@ class _Planner:
         for spec, value in _pairs(self.written, written):
             bases.write(spec, hlo.convert(value, spec.dtype))
         donated = placed.writes()
+        placed.add_counts()
         if not all(check.leaves_target for check in module.program.checks):
             donated = {}
         placed.checks(module.program.checks)

@@ -16,7 +16,10 @@ class Launch:
 
     inputs: ("base", i) | ("number", k) | ("offset", tensor index) | ("rng",), in parameter order.
     results: ("new", dtype, sizes, strides, physical shape) | ("write", base, dtype, physical shape)
-    | ("check",): int64[2n], (failed, value) for each of `checks`.
+    | ("check",): int64[2n], (failed, value) for each of `checks` | ("counts", n): int64[n], sizes
+    that depend on the data. A "new" that has one ends in (dimension, which count, dimensions from
+    the outermost in memory on): its sizes are then the largest that it may have, and its buffer is
+    flat.
     returns: one per schema return: ("result", k) | ("arg", tensor index) | ("list", [...])
     | ("none",) | ("value", python value). A view (sizes, strides, offset) may follow the first two;
     it has to where result k is a write, whose buffer the new tensor then shares.

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from torch_neuronx.eager.call import operator
 from torch_neuronx.eager.functional import form_of
 from torch_neuronx.lowering import registry
 
@@ -27,6 +28,7 @@ _UNDECLARED_VIEWS = frozenset(
         aten.unsafe_split_with_sizes.default,
     }
 )
+_EXPLICIT = "CompositeExplicitAutograd"
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,51 @@ def _prims() -> dict[OpOverload, Callable[..., Any]]:
 
 
 def has_composite_kernel(op: OpOverload) -> bool:
-    """A kernel in terms of other ops. Of a structured op it is only its out= form in disguise."""
+    """A kernel in terms of other ops. Of a structured op, which has a CPU kernel, it is only its
+    out= form in disguise."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    if is_view(op) and has(op.name(), "CompositeExplicitAutogradNonFunctional"):
-        return True
-    return has(op.name(), "CompositeExplicitAutograd")
+    if has(op.name(), "CompositeExplicitAutogradNonFunctional"):
+        return is_view(op) or not has(op.name(), "CPU")
+    return has(op.name(), _EXPLICIT)
+
+
+@functools.cache
+def composites() -> dict[OpOverload, Callable[..., Any]]:
+    """PyTorch's composite kernels of the functional ops that have no other road, for tracing.
+
+    Left out is what is kept for its effect on tracing: constraints and assertions.
+    """
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")]
+    explicit = [_operator(n) for n in names if has(n, _EXPLICIT)]
+    return {op: _kernel(op) for op in explicit if _is_traced_by_composite(op)}
+
+
+def _is_traced_by_composite(op: OpOverload) -> bool:
+    if op._schema.is_mutable or is_view(op) or describe(op).road != "composite":
+        return False
+    returns_tensor = any(isinstance(r.type, torch.TensorType) for r in op._schema.returns)
+    depends_on_data = torch.Tag.data_dependent_output in op.tags
+    return returns_tensor and not depends_on_data and "_functional_" not in op.name()
+
+
+def _operator(name: str) -> OpOverload:
+    base, _, overload = name.partition(".")
+    return operator(base, overload)
+
+
+def _kernel(op: OpOverload) -> Callable[..., Any]:
+    """Functional: what is traced has no place for the writes that a kernel makes on its way."""
+    from torch._subclasses.functional_tensor import dispatch_functionalize
+
+    key = getattr(torch._C.DispatchKey, _EXPLICIT)
+    return dispatch_functionalize(functools.partial(op._op_dk, key))
+
+
+def is_composed(op: OpOverload) -> bool:
+    """Whether the composite kernel serves calls that have no program: not where the op's results
+    depend on data, which it computes on the host anyway."""
+    return has_composite_kernel(op) and torch.Tag.dynamic_output_shape not in op.tags
 
 
 def _names(op: OpOverload) -> set[str]:

@@ -10,8 +10,15 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import hlo
-from torch_neuronx.lowering.elementwise import number, operands, pointwise, rule_for, where
+from torch_neuronx.lowering import complex_functions, hlo
+from torch_neuronx.lowering.elementwise import (
+    number,
+    operands,
+    pointwise,
+    promoted_operands,
+    rule_for,
+    where,
+)
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
@@ -50,12 +57,12 @@ def relu(x):
 
 @pointwise(aten.sigmoid.default)
 def sigmoid(x):
-    return number(1, x) / (number(1, x) + hlo.exp(hlo.neg(x)))
+    return number(1, x) / (number(1, x) + complex_functions.exp(hlo.neg(x)))
 
 
 @pointwise(aten.silu.default)
 def silu(x):
-    return x / (number(1, x) + hlo.exp(hlo.neg(x)))
+    return x / (number(1, x) + complex_functions.exp(hlo.neg(x)))
 
 
 @pointwise(aten.mish.default)
@@ -126,7 +133,7 @@ def softshrink(out, x, lambd=0.5):
 
 @rule_for(aten.hardshrink.default)
 def hardshrink(out, x, lambd=0.5):
-    x, lambd = operands(out, x, lambd)
+    x, lambd = promoted_operands(out, x, lambd)
     return hlo.convert(where(within(x, lambd), 0, x), out.dtype)
 
 

@@ -73,9 +73,13 @@ def hardswish_backward(grad, x):
     return where(x <= -3.0, 0, middle)
 
 
+# PyTorch's kernels write it as a float32, also for float64.
+_SIXTH = torch.tensor(1 / 6, dtype=torch.float32).item()
+
+
 @pointwise(aten.hardsigmoid_backward.default)
 def hardsigmoid_backward(grad, x):
-    return where((x > -3.0) & (x < 3.0), grad * (1.0 / 6.0), number(0, x))
+    return where((x > -3.0) & (x < 3.0), grad * _SIXTH, number(0, x))
 
 
 @pointwise(aten.hardtanh_backward.default)

@@ -1,8 +1,8 @@
 """atan and atan2 of real numbers, with Cephes' approximations (atan.c, atanf.c).
 
 Not left to XLA: its XLA:CPU turns atan2(x, 1), which is how atan is written there, into a call of
-a vector routine that mixes up the elements of 64 and more. Called by `pointwise`, `arithmetic` and
-`complex`.
+a vector routine that mixes up the elements of 64 and more. Called by `complex_functions`,
+`arithmetic` and `complex`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _REST = 6.123233995736765886130e-17  # pi/2 less the float64 nearest to it
 
 
 def atan(x: Value) -> Value:
-    """Of float32, float64 or complex; the narrower floats compute in float32."""
-    return hlo.atan(x) if x.dtype.is_complex else copysign(_of_positive(hlo.abs(x)), x)
+    """Of float32 or float64; the narrower floats compute in float32."""
+    return copysign(_of_positive(hlo.abs(x)), x)
 
 
 def atan2(y: Value, x: Value) -> Value:

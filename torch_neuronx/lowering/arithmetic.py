@@ -1,9 +1,9 @@
-"""Rules for two- and three-operand arithmetic: sums, products, divisions, powers, interpolation.
+"""Rules for two- and three-operand arithmetic: sums, products, divisions, angles, interpolation.
 
 Scalar variants share the tensor variant's rule, since a run-time number is a value like any
 other. Formulas follow ATen's native/cpu/BinaryOpsKernel.cpp and PointwiseOpsKernel.cpp; integer
-division by zero raises as there. Bitwise operations are in `bitwise`, comparisons in
-`comparison`.
+division by zero raises as there. Powers are in `powers`, bitwise operations in
+`bitwise`, comparisons in `comparison`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import arctangent, hlo
+from torch_neuronx.lowering import arctangent, complex_functions, hlo
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.elementwise import (
     LN2,
@@ -21,6 +21,8 @@ from torch_neuronx.lowering.elementwise import (
     number,
     operands,
     pointwise,
+    promoted_operands,
+    quotient,
     rounded,
     rule_for,
     truncate,
@@ -42,16 +44,23 @@ def plus(x: Value, y: Value) -> Value:
     return hlo.or_(x, y) if x.dtype == torch.bool else x + y
 
 
+def _term(out, y: Value, alpha) -> Value:
+    """alpha * y, with alpha rounded to the result's dtype as in the CPU's vector kernels."""
+    if isinstance(alpha, Value):
+        alpha = rounded(number(alpha, y), out.dtype)
+    return scaled(y, alpha)
+
+
 @rule_for(aten.add.Tensor, aten.add.Scalar)
 def add(out, x, y, alpha=1):
-    x, y = operands(out, x, y)
-    return hlo.convert(plus(x, rounded(scaled(y, alpha), out.dtype)), out.dtype)
+    x, y = promoted_operands(out, x, y)
+    return hlo.convert(plus(x, _term(out, y, alpha)), out.dtype)
 
 
 @rule_for(aten.sub.Tensor, aten.sub.Scalar)
 def sub(out, x, y, alpha=1):
-    x, y = operands(out, x, y)
-    return hlo.convert(x - rounded(scaled(y, alpha), out.dtype), out.dtype)
+    x, y = promoted_operands(out, x, y)
+    return hlo.convert(x - _term(out, y, alpha), out.dtype)
 
 
 @rule_for(aten.rsub.Tensor, aten.rsub.Scalar)
@@ -103,10 +112,10 @@ def divide_floor(x, y):
     if not x.dtype.is_floating_point:
         return _floor_of(x / y, hlo.rem(x, y), y)
     rest = hlo.rem(x, y)
-    quotient = _floor_of((x - rest) / y, rest, y)
-    floor = hlo.floor(quotient)
-    floor = where(quotient - floor > 0.5, floor + 1.0, floor)
-    floor = hlo.select(is_zero(quotient), copysign(number(0, x), x / y), floor)
+    ratio = _floor_of((x - rest) / y, rest, y)
+    floor = hlo.floor(ratio)
+    floor = where(ratio - floor > 0.5, floor + 1.0, floor)
+    floor = hlo.select(is_zero(ratio), copysign(number(0, x), x / y), floor)
     return hlo.select(is_zero(y), x / y, floor)
 
 
@@ -121,26 +130,41 @@ def _negative(x):
 
 DIVIDE = {None: divide, "trunc": _divide_trunc, "floor": divide_floor}
 
-pointwise(aten.div.Tensor, aten.div.Scalar)(divide)
+
+@rule_for(aten.div.Tensor, aten.div.Scalar)
+def div(out, x, y):
+    is_spread = not isinstance(y, Value) or y.shape != out.shape
+    x, y = promoted_operands(out, x, y, casts_numbers=False)
+    exact = is_spread and x.dtype.is_floating_point
+    return hlo.convert(quotient(x, y) if exact else divide(x, y), out.dtype)
+
+
 pointwise(aten.floor_divide.default, aten.floor_divide.Scalar)(divide_floor)
 
 
 @rule_for(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def div_mode(out, x, y, *, rounding_mode):
-    x, y = operands(out, x, y)
+    by_tensor = isinstance(y, Value) and y.ndim > 0
+    x, y = promoted_operands(out, x, y, casts_numbers=False)
     if rounding_mode == "trunc" and x.dtype.is_floating_point:
-        return hlo.convert(truncate(rounded(x / y, out.dtype)), out.dtype)
+        ratio = quotient(x, y)
+        return hlo.convert(truncate(rounded(ratio, out.dtype) if by_tensor else ratio), out.dtype)
     return hlo.convert(DIVIDE[rounding_mode](x, y), out.dtype)
 
 
-@pointwise(aten.fmod.Tensor, aten.fmod.Scalar)
+@pointwise(aten.fmod.Tensor, aten.fmod.Scalar, casts_numbers=True)
 @_refusing_zero
 def fmod(x, y):
     """The remainder with the sign of the dividend."""
     return hlo.rem(x, y)
 
 
-@pointwise(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+@pointwise(
+    aten.remainder.Tensor,
+    aten.remainder.Scalar,
+    aten.remainder.Scalar_Tensor,
+    casts_numbers=True,
+)
 @_refusing_zero
 def remainder(x, y):
     """The remainder with the sign of the divisor."""
@@ -149,44 +173,10 @@ def remainder(x, y):
     return hlo.select(turn, rest + y, rest)
 
 
-# ---- powers ------------------------------------------------------------------------------------
+# ---- distances, angles and sums of exponentials -----------------------------------------------
 
 
-@pointwise(aten.pow.Tensor_Tensor, aten.pow.Scalar)
-def power(x, y):
-    return hlo.pow(x, y)
-
-
-# Exponents whose power CPU computes by multiplication or a root.
-SPECIAL_POWERS = {
-    0: lambda x: number(1, x),
-    1: lambda x: x,
-    2: lambda x: x * x,
-    3: lambda x: x * x * x,
-    0.5: hlo.sqrt,
-    -0.5: lambda x: 1.0 / hlo.sqrt(x),
-    -1: lambda x: 1.0 / x,
-    -2: lambda x: 1.0 / (x * x),
-}
-
-
-@rule_for(aten.pow.Tensor_Scalar, static=("exponent",))
-def pow_scalar(out, x, exponent):
-    """The exponent is part of the program: nearly always a literal, and x*x is far cheaper than
-    pow.
-    """
-    (x,) = operands(out, x)
-    special = SPECIAL_POWERS.get(exponent)
-    result = special(x) if special else hlo.pow(x, number(exponent, x))
-    return hlo.convert(result, out.dtype)
-
-
-@pointwise(aten.ldexp.Tensor)
-def ldexp(x, exponent):
-    return x * hlo.pow(number(2.0, exponent), exponent)
-
-
-@pointwise(aten.hypot.default)
+@pointwise(aten.hypot.default, casts_numbers=True)
 def hypot(x, y):
     """sqrt(x*x + y*y) scaled by the larger, so that neither square overflows; inf beats NaN."""
     x, y = hlo.abs(x), hlo.abs(y)
@@ -202,9 +192,9 @@ def is_infinite(x: Value) -> Value:
     return hlo.compare(hlo.abs(x), number(math.inf, x), "EQ")
 
 
-pointwise(aten.atan2.default)(arctangent.atan2)
-pointwise(aten.copysign.Tensor, aten.copysign.Scalar)(copysign)
-pointwise(aten.nextafter.default)(hlo.next_after)
+pointwise(aten.atan2.default, casts_numbers=True)(arctangent.atan2)
+pointwise(aten.copysign.Tensor, aten.copysign.Scalar, casts_numbers=True)(copysign)
+pointwise(aten.nextafter.default, casts_numbers=True)(hlo.next_after)
 
 
 def _log_add(x, y, exp, log1p):
@@ -213,7 +203,7 @@ def _log_add(x, y, exp, log1p):
     return hlo.select(same, x, hlo.max(x, y) + log1p(exp(hlo.neg(hlo.abs(x - y)))))
 
 
-@pointwise(aten.logaddexp.default)
+@pointwise(aten.logaddexp.default, casts_numbers=True)
 def log_add_exp(x, y):
     """log(exp(x) + exp(y)); for complex operands the one with the larger real part goes first."""
     if not x.dtype.is_complex:
@@ -221,10 +211,12 @@ def log_add_exp(x, y):
     swap = hlo.compare(hlo.real(x), hlo.real(y), "LT")
     high, low = hlo.select(swap, y, x), hlo.select(swap, x, y)
     nothing = hlo.real(high) == -math.inf
-    return hlo.select(nothing, high, high + hlo.log(hlo.exp(low - high) + 1))
+    return hlo.select(
+        nothing, high, high + complex_functions.log(complex_functions.exp(low - high) + 1)
+    )
 
 
-@pointwise(aten.logaddexp2.default)
+@pointwise(aten.logaddexp2.default, casts_numbers=True)
 def log_add_exp2(x, y):
     two = number(2.0, x)
     return _log_add(x, y, lambda z: hlo.pow(two, z), lambda z: hlo.log1p(z) * (1.0 / LN2))

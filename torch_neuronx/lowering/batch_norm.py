@@ -45,8 +45,9 @@ def batch_norm_functional(out, x, weight, bias, running_mean, running_var, train
 def batch_norm_with_update_functional(
     out, x, weight, bias, running_mean, running_var, momentum, eps
 ):
+    without_reserve = (*out[:3], *out[4:])
     y, mean, rstd, *running = batch_norm_functional(
-        out, x, weight, bias, running_mean, running_var, True, momentum, eps
+        without_reserve, x, weight, bias, running_mean, running_var, True, momentum, eps
     )
     return y, mean, rstd, _reserve(out[3]), *running
 

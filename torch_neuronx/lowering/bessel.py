@@ -19,10 +19,10 @@ aten = torch.ops.aten
 special = torch.special
 
 # Where the near and the far form meet.
-NEAR_I, NEAR_J, NEAR_K = 8.0, 5.0, 2.0
+NEAR_I, NEAR_J, NEAR_K = 4.0, 5.0, 2.0
 
 
-# ---- I: x = |x| in [0, 8] as t = x / 4 - 1; beyond, t = 16 / x - 1 -----------------------------
+# ---- I: x = |x| in [0, 4] as t = x / 2 - 1; beyond, t = 8 / x - 1 ------------------------------
 
 
 def _i_near(t):

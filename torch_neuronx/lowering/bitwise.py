@@ -74,7 +74,9 @@ _logical(aten.logical_not.default, hlo.not_)
 
 @pointwise(aten.gcd.default)
 def gcd(x, y):
-    """Euclid's algorithm on all elements at once, until the last one is done."""
+    """Euclid's algorithm on all elements at once, until the last one is done. Magnitudes are taken
+    first, as on CPU, where the smallest number stays negative.
+    """
 
     def unfinished(_, y):
         return hlo.reduce(hlo.not_(is_zero(y)), range(y.ndim), "or")
@@ -84,7 +86,7 @@ def gcd(x, y):
         rest = hlo.rem(x, where(done, 1, y))
         return hlo.select(done, x, y), where(done, 0, rest)
 
-    return _size(hlo.while_([x, y], unfinished, step)[0]) if x.numel else x
+    return hlo.while_([_size(y), _size(x)], unfinished, step)[0] if x.numel else x
 
 
 def _size(x):
@@ -93,7 +95,10 @@ def _size(x):
 
 @pointwise(aten.lcm.default)
 def lcm(x, y):
-    """|x / gcd * y|, 0 where both are 0."""
+    """|x / gcd * y|, 0 where both are 0; C computes the product of narrow integers as int."""
     divisor = gcd(x, y)
     zero = is_zero(divisor)
-    return where(zero, 0, _size(x / where(zero, 1, divisor) * y))
+    quotient = x / where(zero, 1, divisor)
+    wide = torch.promote_types(x.dtype, torch.int32)
+    product = _size(hlo.convert(quotient, wide) * hlo.convert(y, wide))
+    return hlo.convert(where(zero, 0, product), x.dtype)

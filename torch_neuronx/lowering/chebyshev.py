@@ -15,18 +15,21 @@ import torch
 from torch_neuronx.lowering.elementwise import number
 from torch_neuronx.lowering.value import Value
 
+# Samples per coefficient: the kernels' roundings are averaged, or each would pass on its own.
+OVERSAMPLING = 16
+
 
 @functools.cache
 def coefficients(fn: Callable[[torch.Tensor], torch.Tensor], count: int) -> tuple[float, ...]:
-    """Of the interpolant of `fn` on [-1, 1] at the `count` Chebyshev points of the first kind.
+    """The first `count` of the interpolant of `fn` at Chebyshev points of the first kind.
 
     Each is rounded a few times only: the errors of all of them add up in the approximation.
     """
-    k = torch.arange(count)
-    odd = 2 * k + 1
-    samples = fn(_cosine(odd, 2 * count))
-    terms = _cosine(k[:, None] * odd, 2 * count) * samples
-    sums = [math.fsum(row) * (2.0 / count) for row in terms.tolist()]
+    points = count * OVERSAMPLING
+    odd = 2 * torch.arange(points) + 1
+    samples = fn(_cosine(odd, 2 * points))
+    terms = _cosine(torch.arange(count)[:, None] * odd, 2 * points) * samples
+    sums = [math.fsum(row) * (2.0 / points) for row in terms.tolist()]
     return (sums[0] / 2.0, *sums[1:])
 
 

@@ -1,5 +1,6 @@
 """Rules of the Cholesky factorisation and of what is solved with it.
 
+LAPACK's is several times faster; the program here serves where a program cannot call that.
 XLA's own expansion of stablehlo.cholesky takes ten times as long on the CPU as this loop over
 blocks of columns. A block is eliminated row by row without square roots; its rows are scaled at the
 end. As in `lu`, halving a large matrix spares the loop most of its work.
@@ -11,6 +12,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.complex import conjugate
+from torch_neuronx.lowering.kernels import prefers_kernel
 from torch_neuronx.lowering.matrices import (
     adjoint,
     at,
@@ -31,7 +33,6 @@ from torch_neuronx.lowering.matrices import (
     unit_lower,
     zeros,
 )
-from torch_neuronx.lowering.registry import lowers, runs_on_host
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
@@ -39,7 +40,6 @@ aten = torch.ops.aten
 BLOCK, LOOP, HALVINGS = 32, 128, 1
 
 UNCHECKED = "the program of a factorisation cannot raise LinAlgError"
-runs_on_host(aten.cholesky.default, aten.cholesky_inverse.default, reason=UNCHECKED)
 
 
 def factor(a: Value) -> tuple[Value, Value]:
@@ -145,7 +145,7 @@ def _inverse(x: Value) -> Value:
     return inverse_of_unit_lower(unit) / over_rows(scale, x.shape)
 
 
-@lowers(aten.linalg_cholesky_ex.default)
+@prefers_kernel(aten.linalg_cholesky_ex.default)
 def _cholesky_ex(out, a, *, upper=False, check_errors=False):
     if check_errors:
         raise NotImplementedError(UNCHECKED)
@@ -162,7 +162,8 @@ def _solved(factored: Value, b: Value, upper: bool) -> Value:
     return b
 
 
-@lowers(aten._cholesky_solve_helper.default)
+@prefers_kernel(aten.cholesky_solve.default)
+@prefers_kernel(aten._cholesky_solve_helper.default)
 def _cholesky_solve(out, b, factored, upper):
     if not out.numel:
         return hlo.full(out.shape, 0, out.dtype)

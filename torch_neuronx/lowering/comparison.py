@@ -89,23 +89,23 @@ def masked_fill(out, x, mask, value):
     return choose(out, mask, fitted(value, out.dtype), x)
 
 
-@pointwise(aten.heaviside.default)
+@pointwise(aten.heaviside.default, casts_numbers=True)
 def heaviside(x, at_zero):
     """0 below zero and for NaN, `at_zero` at zero, 1 above."""
     above = hlo.convert(hlo.compare(x, number(0, x), "GT"), x.dtype)
     return hlo.select(is_zero(x), at_zero, above)
 
 
-pointwise(aten.maximum.default)(hlo.max)
-pointwise(aten.minimum.default)(hlo.min)
+pointwise(aten.maximum.default, casts_numbers=True)(hlo.max)
+pointwise(aten.minimum.default, casts_numbers=True)(hlo.min)
 
 
 def _ignoring_nan(fn):
     return lambda x, y: hlo.select(is_nan(x), y, hlo.select(is_nan(y), x, fn(x, y)))
 
 
-pointwise(aten.fmax.default)(_ignoring_nan(hlo.max))
-pointwise(aten.fmin.default)(_ignoring_nan(hlo.min))
+pointwise(aten.fmax.default, casts_numbers=True)(_ignoring_nan(hlo.max))
+pointwise(aten.fmin.default, casts_numbers=True)(_ignoring_nan(hlo.min))
 
 
 @rule_for(aten.clamp.default, aten.clamp.Tensor)

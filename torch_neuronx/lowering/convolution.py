@@ -101,9 +101,22 @@ def _mirrored(weight, groups: int):
 
 
 def _input_gradient(grad, x, weight, window, transposed, groups):
-    if transposed:
-        return _direct(x.shape, grad, weight, window, groups)
     stride, padding, dilation = window
+    if transposed:
+        # What output_padding added is left out: it can be a whole step, or more.
+        edges = [
+            (p, (n - 1) * s + d * (k - 1) + 1 - g - p)
+            for n, s, p, d, k, g in zip(
+                x.shape[2:],
+                stride,
+                padding,
+                dilation,
+                weight.shape[2:],
+                grad.shape[2:],
+                strict=True,
+            )
+        ]
+        return _convolve(x.shape, grad, weight, stride, edges, dilation, groups)
     reached = [
         (g - 1) * s - 2 * p + d * (k - 1) + 1
         for g, s, p, d, k in zip(

@@ -8,6 +8,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.elementwise import operands, rule_for
+from torch_neuronx.lowering.registry import lowers
 
 aten = torch.ops.aten
 
@@ -23,6 +24,12 @@ aten = torch.ops.aten
     aten._lazy_clone.default,
 )
 def copied(out, x, **_):
+    return hlo.convert(x, out.dtype)
+
+
+@lowers(aten.dequantize.self)
+def dequantized(out, x):
+    """Of a tensor that is not quantized."""
     return hlo.convert(x, out.dtype)
 
 

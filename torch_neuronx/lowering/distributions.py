@@ -1,33 +1,39 @@
 """Distributions by transforming uniform and normal numbers, and sampling of categories.
 
 exponential, geometric, cauchy, log_normal, multinomial. Those that reject (gamma, poisson,
-binomial, dirichlet) have no program of fixed length and run on the host.
+binomial, dirichlet) have no program of fixed length: PyTorch's CPU kernels draw them.
 """
 
 from __future__ import annotations
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import hlo, kernels, rng
 from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.random import cosine_of_turn, gaussian, open_unit, unit
-from torch_neuronx.lowering.registry import lowers, runs_on_host
+from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.searching import lower_or_upper_bound
 from torch_neuronx.lowering.sorting import top
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
 
-runs_on_host(
-    aten._standard_gamma.default,
-    aten._sample_dirichlet.default,
-    aten.binomial.default,
-    aten.poisson.default,
-    reason="rejection sampling has no program of fixed length",
-)
+
+def _draws_by_kernel(op) -> None:
+    """The kernel's generator starts from the state that one 64-bit number an element is drawn
+    from."""
+
+    def rule(out, *args):
+        return kernels.call(op, out, *args, generator=rng.draw_state(out.shape, 64))
+
+    lowers(op)(rule)
+
+
+for _op in (aten._standard_gamma, aten._sample_dirichlet, aten.binomial, aten.poisson):
+    _draws_by_kernel(_op.default)
 
 
 def parameter(value, dtype: torch.dtype) -> Value:

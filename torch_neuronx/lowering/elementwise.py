@@ -51,8 +51,15 @@ def _stand_in(x):
 def rounded(x: Value, dtype: torch.dtype) -> Value:
     """x with the precision of `dtype`, where a CPU kernel rounds halfway. (A pair of casts would be
     simplified away.)"""
-    bits = {torch.bfloat16: (8, 7), torch.float16: (5, 10)}.get(dtype)
-    return hlo.reduce_precision(x, *bits) if bits and x.dtype != dtype else x
+    if x.dtype == dtype or dtype not in (torch.bfloat16, torch.float16):
+        return x
+    if dtype == torch.bfloat16:
+        return hlo.reduce_precision(x, 8, 7)
+    # Below its smallest normal number float16 has steps of one size, which XLA would take for 0.
+    limits = torch.finfo(torch.float16)
+    step = limits.smallest_normal * limits.eps
+    small = hlo.round_even(x / step) * step
+    return hlo.select(hlo.abs(x) < limits.smallest_normal, small, hlo.reduce_precision(x, 5, 10))
 
 
 def rule_for(*ops, static: tuple[str, ...] = ()):
@@ -74,14 +81,33 @@ def _numbers(op, static) -> tuple[str, ...]:
     return tuple(a.name for a in arguments if str(a.type) in kinds and a.name not in static)
 
 
-def pointwise(*ops):
+def promoted_operands(out, *xs, casts_numbers: bool = True) -> list[Value]:
+    """`operands` that PyTorch casts to `out`'s dtype before it computes, in a wider one or not: a
+    float32 or int64 tensor beside a bfloat16 one. CPU kernels that know of numbers and 0-d tensors
+    (products, quotients) take those as they are: `casts_numbers` is False.
+    """
+    return [
+        rounded(wide, out.dtype) if _is_cast(x, out.dtype, casts_numbers) else wide
+        for x, wide in zip(xs, operands(out, *xs), strict=True)
+    ]
+
+
+def _is_cast(x, dtype: torch.dtype, casts_numbers: bool) -> bool:
+    if isinstance(x, Value) and x.dtype == dtype:
+        return False
+    return casts_numbers or (isinstance(x, Value) and x.ndim > 0)
+
+
+def pointwise(*ops, casts_numbers: bool = False):
     """Decorator: a function of equal-shaped operands in the compute dtype becomes the rule of
-    `ops`.
+    `ops`. `casts_numbers` as in `promoted_operands`.
     """
 
     def register(fn: Callable[..., Value]):
         def rule(out, *xs):
-            return hlo.convert(fn(*operands(out, *xs)), out.dtype)
+            return hlo.convert(
+                fn(*promoted_operands(out, *xs, casts_numbers=casts_numbers)), out.dtype
+            )
 
         rule.__doc__ = fn.__doc__
         rule_for(*ops)(rule)
@@ -126,6 +152,13 @@ def copysign(magnitude: Value, sign: Value) -> Value:
 def truncate(x: Value) -> Value:
     """Towards zero, keeping -0.0."""
     return hlo.select(hlo.compare(x, number(0, x), "LT"), hlo.ceil(x), hlo.floor(x))
+
+
+def quotient(x: Value, y: Value) -> Value:
+    """x / y of floats, rounded once, also where y was broadcast: XLA would multiply with 1 / y,
+    which makes 3 / 10 another number than 0.3. A divisor that depends on x prevents that.
+    """
+    return x / hlo.select(is_nan(x), x, y)
 
 
 def horner(x: Value, coefficients) -> Value:

@@ -32,6 +32,7 @@ rule_for(
     aten.new_empty.default,
     aten.new_empty_strided.default,
     aten._efficientzerotensor.default,
+    aten._make_dep_token.default,
 )(_constant(0))
 rule_for(aten.ones.default, aten.ones_like.default, aten.new_ones.default)(_constant(1))
 

@@ -46,7 +46,7 @@ def _spread(v, x: Value, axis: int | None) -> Value:
     return hlo.broadcast_in_dim(v, x.shape, [axis] if axis is not None and v.ndim else [])
 
 
-def _grid(x: Value, scale, zero_point, axis: int | None, low: int, high: int) -> Grid:
+def grid_of(x: Value, scale, zero_point, axis: int | None, low: int, high: int) -> Grid:
     """1 / scale is rounded to float32, and per channel q goes through int64: ATen's kernels."""
     narrow = hlo.convert(scale, torch.float32)
     inverse = hlo.full(narrow.shape, 1.0, torch.float32) / narrow
@@ -68,7 +68,7 @@ def _clamped(q: Value, grid: Grid) -> Value:
     return where(lost, float(grid.low), hlo.min(hlo.max(q, float(grid.low)), float(grid.high)))
 
 
-def _faked(out, x: Value, grid: Grid) -> tuple[Value, Value]:
+def faked(out, x: Value, grid: Grid) -> tuple[Value, Value]:
     q, within = _quantized(x, grid)
     value = (_clamped(q, grid) - grid.zero_point) * grid.scale
     return hlo.convert(value, out.dtype), within
@@ -81,14 +81,14 @@ def _wide(x: Value) -> Value:
 @rule_for(aten.fake_quantize_per_tensor_affine_cachemask.default)
 def per_tensor(out, x, scale, zero_point, quant_min, quant_max):
     x = _wide(x)
-    return _faked(out[0], x, _grid(x, scale, zero_point, None, quant_min, quant_max))
+    return faked(out[0], x, grid_of(x, scale, zero_point, None, quant_min, quant_max))
 
 
 @lowers(aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default)
 def per_tensor_from_tensors(out, x, scale, zero_point, enabled, quant_min, quant_max):
     """Where it is not enabled, x passes and nothing is masked."""
     given, x = x, _wide(x)
-    value, within = _faked(out[0], x, _grid(x, scale, zero_point, None, quant_min, quant_max))
+    value, within = faked(out[0], x, grid_of(x, scale, zero_point, None, quant_min, quant_max))
     off = hlo.broadcast_to(hlo.reshape(enabled, ()) == 0, x.shape)
     return hlo.select(off, given, value), within | off
 
@@ -103,8 +103,8 @@ def per_channel(out, x, scale, zero_point, axis, quant_min, quant_max):
             "`zero_point` must be between `quant_min` and `quant_max`.",
         )
     x = _wide(x)
-    grid = _grid(x, scale, zero_point, hlo.wrap_dim(axis, x.ndim), quant_min, quant_max)
-    return _faked(out[0], x, grid)
+    grid = grid_of(x, scale, zero_point, hlo.wrap_dim(axis, x.ndim), quant_min, quant_max)
+    return faked(out[0], x, grid)
 
 
 def _whole(zero_point: Value, low: int, high: int, *, floor: bool = False) -> Value:
@@ -119,14 +119,14 @@ def _whole(zero_point: Value, low: int, high: int, *, floor: bool = False) -> Va
 @lowers(aten._fake_quantize_learnable_per_tensor_affine.default)
 def learnable_per_tensor(out, x, scale, zero_point, quant_min, quant_max, grad_factor=1.0):
     x, z = _wide(x), _whole(zero_point, quant_min, quant_max)
-    return _faked(out, x, _grid(x, scale, z, None, quant_min, quant_max))[0]
+    return faked(out, x, grid_of(x, scale, z, None, quant_min, quant_max))[0]
 
 
 @lowers(aten._fake_quantize_learnable_per_channel_affine.default)
 def learnable_per_channel(out, x, scale, zero_point, axis, quant_min, quant_max, grad_factor=1.0):
     x, z = _wide(x), _whole(zero_point, quant_min, quant_max)
     axis = hlo.wrap_dim(axis, x.ndim)
-    return _faked(out, x, _grid(x, scale, z, axis, quant_min, quant_max))[0]
+    return faked(out, x, grid_of(x, scale, z, axis, quant_min, quant_max))[0]
 
 
 def _gradients(grad: Value, x: Value, grid: Grid, grad_factor) -> tuple[Value, Value, Value]:
@@ -146,7 +146,7 @@ def learnable_per_tensor_backward(
 ):
     x, grad = _wide(x), _wide(grad)
     z = _whole(zero_point, quant_min, quant_max, floor=True)
-    grid = _grid(x, scale, z, None, quant_min, quant_max)
+    grid = grid_of(x, scale, z, None, quant_min, quant_max)
     of_x, *rest = _gradients(grad, x, grid, grad_factor)
     sums = [total(r, list(range(x.ndim))) for r in rest]
     return tuple(
@@ -161,7 +161,7 @@ def learnable_per_channel_backward(
 ):
     x, grad, axis = _wide(x), _wide(grad), hlo.wrap_dim(axis, x.ndim)
     z = _whole(zero_point, quant_min, quant_max)
-    grid = _grid(x, scale, z, axis, quant_min, quant_max)
+    grid = grid_of(x, scale, z, axis, quant_min, quant_max)
     of_x, *rest = _gradients(grad, x, grid, grad_factor)
     sums = [total(r, [d for d in range(x.ndim) if d != axis]) for r in rest]
     return tuple(

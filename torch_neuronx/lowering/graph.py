@@ -17,7 +17,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.utils._pytree import tree_leaves
 
 from torch_neuronx.lowering import context, numbers, registry, verify
-from torch_neuronx.lowering.storages import Storages, is_strided
+from torch_neuronx.lowering.storages import Storage, Storages, is_strided
 from torch_neuronx.lowering.value import LoweringError, Meta, Value
 
 # The values of a graph's symbolic sizes: sympy's symbols to sympy's numbers.
@@ -137,8 +137,15 @@ class Interpreter:
             else:
                 raise LoweringError(f"a graph to lower cannot have a {node.op} node: {node}")
             if uses_storages:
+                storage = self.storage(node) if node.op == "placeholder" else None
+                if storage is not None:
+                    storages.add_input(node, storage)
                 storages.add(node, env[node])
         return env
+
+    def storage(self, node: fx.Node) -> Storage | None:
+        """The storage of an input that is a part of it, if it is known."""
+        return None
 
     def _meta(self, tensor: torch.Tensor) -> Meta:
         meta = meta_of(tensor, self.symbols)

@@ -14,6 +14,7 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import checked, put, put_at, put_flat, take
 from torch_neuronx.lowering.cast import compute_dtype
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.counted import masked
 from torch_neuronx.lowering.fitting import fitted
 from torch_neuronx.lowering.hlo import wrap_dim
 from torch_neuronx.lowering.indexing import (
@@ -21,7 +22,6 @@ from torch_neuronx.lowering.indexing import (
     OUT_OF_RANGE,
     address,
     is_mask,
-    masked,
     vector,
 )
 from torch_neuronx.lowering.registry import lowers
@@ -70,16 +70,16 @@ def _put_under_mask(x: Value, indices, values: Value, accumulate: bool) -> Value
     mask = indices[start]
     shape = (*x.shape[:start], mask.numel, *x.shape[start + mask.ndim :])
     flat = hlo.reshape(x, shape)
-    true, rank, count = masked(mask, mask.shape)
+    true = masked(mask, mask.shape)
     axis = start - (flat.ndim - values.ndim)
     failed = hlo.full((), False, torch.bool)
     if axis >= 0 and values.shape[axis] != 1:
-        failed = hlo.convert(count, torch.int64) != values.shape[axis]
+        failed = true.size != values.shape[axis]
         message = _mismatch(values, shape, start)
-        check(failed, "RuntimeError", message, hlo.convert(count, torch.int64), leaves_target=True)
-        values = take(values, axis, rank)
+        check(failed, "RuntimeError", message, true.size, leaves_target=True)
+        values = take(values, axis, true.rank)
     new = hlo.broadcast_to(values, shape)
-    chosen = hlo.broadcast_in_dim(true & ~failed, shape, [start])
+    chosen = hlo.broadcast_in_dim(true.mask & ~failed, shape, [start])
     return hlo.reshape(hlo.select(chosen, flat + new if accumulate else new, flat), x.shape)
 
 
@@ -150,15 +150,15 @@ def _true_places(mask: Value, room: int, repeats: bool) -> tuple[list[Value], Va
     how many there are). Places left over are out of range; with `repeats` one element alone takes
     them all.
     """
-    true, rank, count = masked(mask, mask.shape)
-    place = hlo.select(true, rank, hlo.full(rank.shape, room, rank.dtype))
+    true = masked(mask, mask.shape)
+    place = hlo.select(true.mask, true.rank, hlo.full((mask.numel,), room, true.rank.dtype))
     found = hlo.full((room,), mask.numel, torch.int64)
     found = put_flat(found, place, hlo.iota((mask.numel,), 0, torch.int64))
     if repeats:
-        found = hlo.select(count == 1, hlo.slice_dim(found, 0, 0, 1), found)
+        found = hlo.select(true.total == 1, hlo.slice_dim(found, 0, 0, 1), found)
     places = [found / math.prod(mask.shape[d + 1 :]) for d in range(mask.ndim)]
     places[1:] = [hlo.rem(p, n) for p, n in zip(places[1:], mask.shape[1:], strict=True)]
-    return places, hlo.convert(count, torch.int64)
+    return places, true.size
 
 
 def _slices(

@@ -1,9 +1,8 @@
-"""Reading by index tensors: advanced indexing, index_select, gather, take, and reading through
-masks.
-
-Writes are in index_update.py and scatter.py, embeddings in embedding.py. A bool mask as an index
-gives a shape that depends on data, so `index` with one runs on the host; the masked rules here have
+"""Reading by index tensors: advanced indexing, index_select, gather, take, and masked ops of
 static shapes.
+
+Writes are in index_update.py and scatter.py, embeddings in embedding.py. `index` itself is in
+masks.py, with what is selected by masks.
 """
 
 from __future__ import annotations
@@ -21,13 +20,12 @@ from torch_neuronx.lowering.addressing import (
     narrow,
     put_flat,
     take,
-    take_at,
     take_flat,
     wrapped,
 )
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.counted import masked
 from torch_neuronx.lowering.hlo import wrap_dim
-from torch_neuronx.lowering.prefix import prefix_sum
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
@@ -62,8 +60,6 @@ def address(
     where the first one does if the indexed dimensions are adjacent, else in front. `safe`
     indices are not checked.
     """
-    if any(is_mask(index) for index in indices):
-        raise NotImplementedError("a mask as an index makes the result's shape depend on the data")
     dims = [d for d, index in enumerate(indices) if index is not None]
     tensors = [index for index in indices if index is not None]
     shape = tuple(torch.broadcast_shapes(*(t.shape for t in tensors)))
@@ -81,16 +77,6 @@ def _position(index: Value, size: int, nth: int, safe: bool, write: bool) -> Val
         return narrow(wrapped(hlo.convert(index, torch.int64), size), size)
     message = OUT_OF_BOUNDS.format(dim=nth, size=size)
     return checked(index, size, "IndexError", message, negative=True, write=write)
-
-
-@lowers(aten.index.Tensor)
-def _index(out, x, indices):
-    return take_at(x, *address(x, indices))
-
-
-@lowers(aten._unsafe_index.Tensor)
-def _unsafe_index(out, x, indices):
-    return take_at(x, *address(x, indices, safe=range(x.ndim)))
 
 
 def vector(x: Value) -> Value:
@@ -142,40 +128,24 @@ def flat_position(x: Value, index: Value, *, write: bool = False) -> Value:
     return checked(index, x.numel, "IndexError", message, negative=True, write=write)
 
 
-class Masked(NamedTuple):
-    """A flat mask: where it is true, which true element each position is (0-based), and how many
-    there are.
-    """
-
-    mask: Value
-    rank: Value
-    total: Value
-
-
-def masked(mask: Value, shape: Sequence[int]) -> Masked:
-    mask = flatten(hlo.broadcast_to(hlo.convert(mask, torch.bool), tuple(shape)))
-    ones = hlo.convert(mask, torch.int32 if mask.numel < 2**31 else torch.int64)
-    ended = prefix_sum(ones, 0, small=True)
-    return Masked(mask, ended - ones, hlo.reduce(ones, [0], "add"))
-
-
 @lowers(aten.masked_scatter.default)
 def _masked_scatter(out, x, mask, source):
     """The n-th true position takes the n-th element of `source`."""
     x = hlo.broadcast_to(x, out.shape)
-    true, rank, count = masked(mask, out.shape)
-    failed = hlo.convert(count, torch.int64) > source.numel
+    true = masked(mask, out.shape)
+    failed = true.size > source.numel
     check(failed, "RuntimeError", "Number of elements of source < number of ones in mask")
-    values = take_flat(flatten(source), rank) if source.numel else flatten(x)
-    return hlo.select(hlo.reshape(true & ~failed, out.shape), hlo.reshape(values, out.shape), x)
+    values = take_flat(flatten(source), true.rank) if source.numel else flatten(x)
+    return hlo.select(
+        hlo.reshape(true.mask & ~failed, out.shape), hlo.reshape(values, out.shape), x
+    )
 
 
 @lowers(aten.masked_scatter_backward.default)
 def _masked_scatter_backward(out, grad, mask, sizes):
     """The gradients under the mask, packed to the front of a tensor of `sizes`."""
-    true, rank, _ = masked(mask, grad.shape)
-    nowhere = hlo.full(rank.shape, max(out.numel, 1), rank.dtype)
-    packed = put_flat(
-        hlo.full((out.numel,), 0, out.dtype), hlo.select(true, rank, nowhere), flatten(grad)
-    )
+    true = masked(mask, grad.shape)
+    nowhere = hlo.full(true.rank.shape, max(out.numel, 1), true.rank.dtype)
+    place = hlo.select(true.mask, true.rank, nowhere)
+    packed = put_flat(hlo.full((out.numel,), 0, out.dtype), place, flatten(grad))
     return hlo.reshape(packed, out.shape)

@@ -1,5 +1,6 @@
 """Rules of what an LU factorisation gives: the factors, solutions, inverses and determinants.
 
+LAPACK's are several times faster; the programs here serve where a program cannot call those.
 Of a contiguous real matrix, determinants factor the transpose, as in ATen: their gradients are
 computed from the factors.
 """
@@ -14,6 +15,7 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cholesky import UNCHECKED
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.kernels import call, prefers_kernel
 from torch_neuronx.lowering.lu import Factors, factor, swaps, take_rows
 from torch_neuronx.lowering.matrices import adjoint as conjugated
 from torch_neuronx.lowering.matrices import (
@@ -30,6 +32,7 @@ from torch_neuronx.lowering.matrices import (
 )
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
+from torch_neuronx.runtime import platforms
 
 aten = torch.ops.aten
 
@@ -41,6 +44,17 @@ def is_transposed(a: Value) -> bool:
     if a.strides is None:
         raise NotImplementedError("which matrix is factored depends on strides, which are unknown")
     return _is_contiguous(a.shape, a.strides)
+
+
+def _as_factored(a: Value) -> Value:
+    """`a` as a tensor that is contiguous exactly if the tensor it stands for is."""
+    order = list(range(a.ndim))
+    if not is_transposed(a):
+        order[-2:] = order[-1], order[-2]
+    strides, step = [0] * a.ndim, 1
+    for d in reversed(order):
+        strides[d], step = step, step * a.shape[d]
+    return a.seen(tuple(strides))
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
@@ -71,17 +85,17 @@ def _placed(out, *values: Value | None) -> tuple[Value | None, ...]:
 # ---- factors -----------------------------------------------------------------------------------
 
 
-@lowers(aten.linalg_lu_factor_ex.default)
+@prefers_kernel(aten.linalg_lu_factor_ex.default)
 def _lu_factor_ex(out, a, *, pivot=True, check_errors=False):
-    if not pivot:
-        raise NotImplementedError("without pivoting there is no CPU kernel to agree with")
     if check_errors:
         raise NotImplementedError(UNCHECKED)
+    if not pivot:
+        raise NotImplementedError("without pivoting there is no CPU kernel to agree with")
     factors = _factored(a)
     return _placed(out, factors.lu, factors.pivots + 1, _info(factors))
 
 
-@lowers(aten.linalg_lu.default)
+@prefers_kernel(aten.linalg_lu.default)
 def _lu(out, a, *, pivot=True):
     if not pivot:
         raise NotImplementedError("without pivoting there is no CPU kernel to agree with")
@@ -147,7 +161,7 @@ def _inverted(order: Value) -> Value:
     return hlo.reduce(hlo.select(here, places(shape, 2), 0), [2], "add")
 
 
-@lowers(aten._linalg_solve_ex.default)
+@prefers_kernel(aten._linalg_solve_ex.default)
 def _solve_ex(out, a, b, *, left=True, check_errors=False):
     if check_errors:
         raise NotImplementedError(UNCHECKED)
@@ -178,7 +192,7 @@ def _repeated(x: Value, lead, wanted) -> Value:
     return hlo.reshape(x, (math.prod(wanted), *tail))
 
 
-@lowers(aten.linalg_lu_solve.default)
+@prefers_kernel(aten.linalg_lu_solve.default)
 def _lu_solve(out, lu, pivots, b, *, left=True, adjoint=False):
     """`adjoint`: of the adjoint of the matrix that was factored."""
     if not out.numel:
@@ -197,7 +211,7 @@ def _lu_solve(out, lu, pivots, b, *, left=True, adjoint=False):
     return hlo.reshape(x, out.shape)
 
 
-@lowers(aten.linalg_inv_ex.default)
+@prefers_kernel(aten.linalg_inv_ex.default)
 def _inv_ex(out, a, *, check_errors=False):
     if check_errors:
         raise NotImplementedError(UNCHECKED)
@@ -223,6 +237,8 @@ def _sign(factors: Factors, dtype: torch.dtype) -> Value:
 
 @lowers(aten._linalg_det.default)
 def _det(out, a):
+    if platforms.runs_kernels():
+        return call(aten._linalg_det.default, out, _as_factored(a), may_fail=False)
     factors = _factored(a, is_transposed(a))
     result = hlo.reduce(diagonal(factors.lu), [1], "mul") * _sign(factors, a.dtype)
     return _placed(out, result, factors.lu, factors.pivots + 1)
@@ -231,6 +247,8 @@ def _det(out, a):
 @lowers(aten._linalg_slogdet.default)
 def _slogdet(out, a):
     """-> (sign, log |det|, LU, pivots)."""
+    if platforms.runs_kernels():
+        return call(aten._linalg_slogdet.default, out, _as_factored(a), may_fail=False)
     factors = _factored(a, is_transposed(a))
     on = diagonal(factors.lu)
     sign = hlo.reduce(hlo.sign(on), [1], "mul") * _sign(factors, a.dtype)

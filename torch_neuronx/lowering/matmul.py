@@ -52,6 +52,13 @@ def vdot(out, x, y):
     return hlo.convert(product(conjugate(x), y), out.dtype)
 
 
+@rule_for(aten._compute_linear_combination.default)
+def linear_combination(out, x, coefficients):
+    """Sums of the slices of x along dimension 0, one per row of coefficients."""
+    flat = hlo.reshape(x, (x.shape[0], -1)) if x.numel else hlo.full((x.shape[0], 0), 0, x.dtype)
+    return hlo.convert(hlo.reshape(product(coefficients, flat), out.shape), out.dtype)
+
+
 @rule_for(aten._int_mm.default)
 def int_mm(out, x, y):
     return product(x, y, torch.int32)

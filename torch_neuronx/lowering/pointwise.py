@@ -11,9 +11,8 @@ import math
 
 import torch
 
-from torch_neuronx.lowering import arctangent, hlo, trigonometric
+from torch_neuronx.lowering import complex_functions, hlo
 from torch_neuronx.lowering.elementwise import (
-    LN2,
     is_nan,
     number,
     operands,
@@ -27,27 +26,15 @@ from torch_neuronx.lowering.elementwise import (
 aten = torch.ops.aten
 
 
-def _square_root_reciprocal(x):
-    return 1.0 / hlo.sqrt(x)
-
-
 def _exp2(x):
     """2**x through pow, exact for whole x as CPU's exp2 is."""
-    return hlo.pow(number(2.0, x), x)
-
-
-def _log2(x):
-    return hlo.log(x) / number(LN2, x)
-
-
-def _log10(x):
-    return hlo.log(x) / number(math.log(10.0), x)
+    return complex_functions.exp2(x) if x.dtype.is_complex else hlo.pow(number(2.0, x), x)
 
 
 def _sinc(x):
     """sin(pi x) / (pi x), 1 at 0."""
-    angle = x * math.pi
-    return where(hlo.compare(x, number(0, x), "EQ"), 1, hlo.sine(angle) / angle)
+    angle = complex_functions.scaled(x, math.pi)
+    return where(hlo.compare(x, number(0, x), "EQ"), 1, complex_functions.sin(angle) / angle)
 
 
 def digamma(x):
@@ -59,35 +46,35 @@ def digamma(x):
 
 # Ops whose result is floating (or complex) even for integers.
 FLOATING = {
-    aten.acos.default: hlo.acos,
-    aten.acosh.default: hlo.acosh,
-    aten.asin.default: hlo.asin,
-    aten.asinh.default: hlo.asinh,
-    aten.atan.default: arctangent.atan,
-    aten.atanh.default: hlo.atanh,
-    aten.cos.default: trigonometric.cos,
-    aten.cosh.default: hlo.cosh,
+    aten.acos.default: complex_functions.acos,
+    aten.acosh.default: complex_functions.acosh,
+    aten.asin.default: complex_functions.asin,
+    aten.asinh.default: complex_functions.asinh,
+    aten.atan.default: complex_functions.atan,
+    aten.atanh.default: complex_functions.atanh,
+    aten.cos.default: complex_functions.cos,
+    aten.cosh.default: complex_functions.cosh,
     aten.deg2rad.default: lambda x: x * (math.pi / 180.0),
     aten.digamma.default: digamma,
     aten.erf.default: hlo.erf,
     aten.erfc.default: hlo.erfc,
     aten.erfinv.default: hlo.erf_inv,
-    aten.exp.default: hlo.exp,
+    aten.exp.default: complex_functions.exp,
     aten.exp2.default: _exp2,
-    aten.expm1.default: hlo.expm1,
-    aten.log.default: hlo.log,
-    aten.log10.default: _log10,
-    aten.log1p.default: hlo.log1p,
-    aten.log2.default: _log2,
+    aten.expm1.default: complex_functions.expm1,
+    aten.log.default: complex_functions.log,
+    aten.log10.default: complex_functions.log10,
+    aten.log1p.default: complex_functions.log1p,
+    aten.log2.default: complex_functions.log2,
     aten.rad2deg.default: lambda x: x * (180.0 / math.pi),
     aten.reciprocal.default: lambda x: 1.0 / x,
-    aten.rsqrt.default: _square_root_reciprocal,
-    aten.sin.default: trigonometric.sin,
+    aten.rsqrt.default: complex_functions.rsqrt,
+    aten.sin.default: complex_functions.sin,
     aten.sinc.default: _sinc,
-    aten.sinh.default: hlo.sinh,
-    aten.sqrt.default: hlo.sqrt,
-    aten.tan.default: hlo.tan,
-    aten.tanh.default: hlo.tanh,
+    aten.sinh.default: complex_functions.sinh,
+    aten.sqrt.default: complex_functions.sqrt,
+    aten.tan.default: complex_functions.tan,
+    aten.tanh.default: complex_functions.tanh,
 }
 
 # Ops that leave integers and bools as they are.
@@ -132,16 +119,15 @@ def sgn(x):
     """x / |x| for a complex x, 0 at 0."""
     if not x.dtype.is_complex:
         return sign(x)
-    size = hlo.convert(hlo.abs(x), x.dtype)
-    zero = hlo.compare(size, number(0, size), "EQ")
-    return where(zero, 0, x / size)
+    size = complex_functions.magnitude(x)
+    return where(size == 0, 0, complex_functions.divided(x, size))
 
 
 @rule_for(aten.abs.default)
 def absolute(out, x):
     if not x.dtype.is_complex and not x.dtype.is_signed:
         return x
-    size = hlo.abs(x if x.dtype.is_complex else operands(out, x)[0])
+    size = complex_functions.magnitude(x if x.dtype.is_complex else operands(out, x)[0])
     return hlo.convert(size, out.dtype)
 
 

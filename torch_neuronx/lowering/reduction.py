@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import torch
 
-from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering import complex_functions, hlo
 from torch_neuronx.lowering.cast import compute_dtype
-from torch_neuronx.lowering.elementwise import is_nan, rule_for, where
+from torch_neuronx.lowering.elementwise import is_nan, number, quotient, rule_for, where
 from torch_neuronx.lowering.value import Value
 
 aten = torch.ops.aten
@@ -87,8 +87,9 @@ def mean(out, x, dim=None, keepdim=False, *, dtype=None):
 
 def average(x: Value, dims: Sequence[int], keepdim: bool = False) -> Value:
     """The mean over `dims`; NaN of nothing."""
-    count = math.prod(x.shape[d] for d in dims)
-    return total(x, dims, keepdim) / float(count)
+    count = float(math.prod(x.shape[d] for d in dims))
+    sums = total(x, dims, keepdim)
+    return sums / count if sums.dtype.is_complex else quotient(sums, number(count, sums))
 
 
 @rule_for(aten.prod.default, aten.prod.dim_int)
@@ -122,8 +123,9 @@ def logsumexp(out, x, dim, keepdim=False):
     dims = over(x, dim)
     top = hlo.reduce(hlo.real(x), dims, "max", keepdim=True)
     top = where(hlo.abs(top) == math.inf, 0, top)
-    size = total(hlo.exp(x - hlo.convert(top, x.dtype)), dims, keepdim=True)
-    result = hlo.log(size) + hlo.convert(top, x.dtype)
+    top = hlo.convert(top, x.dtype)
+    size = total(complex_functions.exp(x - top), dims, keepdim=True)
+    result = complex_functions.log(size) + top
     return hlo.reshape(hlo.convert(result, out.dtype), out.shape)
 
 

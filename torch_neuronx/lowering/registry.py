@@ -43,6 +43,7 @@ _rules: dict[OpOverload, Rule] = {}
 _host: dict[OpOverload, str] = {}
 _higher_order: dict[HigherOrderOperator, Callable[..., Any]] = {}
 _inference: dict[OpOverload, Callable[..., Any]] = {}
+_bounds: dict[OpOverload, Callable[..., Any]] = {}
 _cpu_forms: dict[OpOverload, Callable[..., Any] | None] = {}
 _accelerator_only: set[OpOverload] = set()
 _foreign = hashlib.blake2b(digest_size=8)
@@ -103,6 +104,25 @@ def infers(
         return function
 
     return register
+
+
+def bounds(*ops: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function, called as `ops` are but on meta tensors, gives their results with
+    room for the largest sizes that the data may ask for, or None where a call's sizes do not depend
+    on data. The rules of `ops` return `Counted` values in them.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for op in ops:
+            _bounds[op] = function
+        return function
+
+    return register
+
+
+def bound(op: OpOverload) -> Callable[..., Any] | None:
+    load()
+    return _bounds.get(op)
 
 
 def inference(op: OpOverload) -> Callable[..., Any]:

@@ -122,7 +122,22 @@ def _running(fn: Callable[[Value, Value], Value], neutral):
 
 rule_for(aten.cumsum.default)(_running(hlo.add, 0))
 rule_for(aten.cumprod.default)(_running(hlo.mul, 1))
-rule_for(aten.logcumsumexp.default, aten._logcumsumexp.default)(_running(log_add_exp, -math.inf))
+
+_real_logcumsumexp = _running(log_add_exp, -math.inf)
+
+
+@rule_for(aten.logcumsumexp.default, aten._logcumsumexp.default)
+def logcumsumexp(out, x, dim):
+    """Of complex numbers one element after another: which multiple of 2 pi i a sum of logarithms
+    ends at depends on the order.
+    """
+    if not (x.dtype.is_complex and x.ndim and x.numel):
+        return _real_logcumsumexp(out, x, dim)
+
+    def combine(earlier, later):
+        return [log_add_exp(later[0], earlier[0])]
+
+    return _loop([x], hlo.wrap_dim(dim, x.ndim), combine, [-math.inf])[0]
 
 
 def _running_extreme(direction: str):

@@ -7,6 +7,7 @@ erf and digamma are in `pointwise`, Bessel functions in `bessel`, the polynomial
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -32,7 +33,7 @@ def _times_log(log):
 for _packet, _log in ((aten.xlogy, hlo.log), (aten.special_xlog1py, hlo.log1p)):
     for _op in (getattr(_packet, name) for name in _packet.overloads()):
         if not _op._schema.is_mutable:
-            pointwise(_op)(_times_log(_log))
+            pointwise(_op, casts_numbers=True)(_times_log(_log))
 
 
 @pointwise(aten.special_entr.default)
@@ -50,25 +51,28 @@ def _erfcx_samples(t):
     return torch.special.erfcx(8.0 / (t + 1.0) - 4.0)
 
 
+def _erfcx_of_positive(x):
+    return approximate(_erfcx_samples, 8.0 / (x + 4.0) - 1.0, count=64)
+
+
 @pointwise(aten.special_erfcx.default)
 def erfcx(x):
     """exp(x**2) erfc(x); below 0 by reflection."""
-    size = hlo.abs(x)
-    value = approximate(_erfcx_samples, 8.0 / (size + 4.0) - 1.0, count=64)
+    value = _erfcx_of_positive(hlo.abs(x))
     return hlo.select(x < 0, 2.0 * hlo.exp(x * x) - value, value)
 
 
 @pointwise(aten.special_log_ndtr.default)
 def log_ndtr(x):
     """log of the normal distribution function, from the tail that keeps precision."""
-    t = x * math.sqrt(0.5)
-    left = hlo.log(erfcx(-t) * 0.5) - t * t
-    return hlo.select(x < 1.0, left, hlo.log1p(hlo.erfc(t) * -0.5))
+    t = hlo.abs(x) * math.sqrt(0.5)
+    left = hlo.log(_erfcx_of_positive(t) * 0.5) - t * t
+    return hlo.select(x < 0, left, hlo.log1p(hlo.erfc(t) * -0.5))
 
 
-# The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2; it ends where p
-# underflows.
-TAIL, LAST = 2.0, 38.0
+# The tail of the quantile begins at p = exp(-2), where sqrt(-2 log p) is 2, and ends where p
+# underflows. The further part has an interpolant of its own: its samples are rounded coarsely.
+TAILS = ((2.0, 8.0), (8.0, 38.0))
 CENTRE = 0.5 - math.exp(-2.0)
 
 
@@ -77,9 +81,20 @@ def _ndtri_centre(t):
     return torch.special.ndtri(0.5 + w) / w
 
 
-def _ndtri_tail(t):
-    z = 1.0 / (1.0 / LAST + (t + 1.0) * 0.5 * (1.0 / TAIL - 1.0 / LAST))
-    return (z - torch.log(z) / z + torch.special.ndtri(torch.exp(z * z * -0.5))) * z
+@functools.cache
+def _ndtri_tail(first, last):
+    """h(1/z) of `ndtri` at 1/z between 1/last and 1/first, as t between -1 and 1."""
+
+    def samples(t):
+        z = 1.0 / (1.0 / last + (t + 1.0) * 0.5 * (1.0 / first - 1.0 / last))
+        return (z - torch.log(z) / z + torch.special.ndtri(torch.exp(z * z * -0.5))) * z
+
+    return samples
+
+
+def _ndtri_h(z, first, last):
+    t = (1.0 / z - 1.0 / last) * (2.0 / (1.0 / first - 1.0 / last)) - 1.0
+    return approximate(_ndtri_tail(first, last), t)
 
 
 @pointwise(aten.special_ndtri.default)
@@ -88,8 +103,8 @@ def ndtri(p):
     w = p - 0.5
     centre = w * approximate(_ndtri_centre, w * w * (2.0 / CENTRE**2) - 1.0)
     z = hlo.sqrt(-2.0 * hlo.log(hlo.min(p, 1.0 - p)))
-    t = (1.0 / z - 1.0 / LAST) * (2.0 / (1.0 / TAIL - 1.0 / LAST)) - 1.0
-    tail = z - hlo.log(z) / z - approximate(_ndtri_tail, t) / z
+    near, far = (_ndtri_h(z, *ends) for ends in TAILS)
+    tail = z - hlo.log(z) / z - hlo.select(z < TAILS[0][1], near, far) / z
     value = hlo.select(hlo.abs(w) <= CENTRE, centre, hlo.select(w < 0, -tail, tail))
     value = where(p == 0, -math.inf, where(p == 1, math.inf, value))
     return where((p < 0) | (p > 1), math.nan, value)
@@ -112,7 +127,9 @@ def zeta(s, q):
 
     inits = [q, number(0, q)]
     up, head = hlo.while_(inits, lambda q, head: hlo.reduce(low & (q < 0), None, "or"), raise_)
-    value = where(whole & (q <= 0), math.inf, hlo.zeta(s, up) + head)
+    # chlo's multiplies eleven numbers as large as s; then all but the first term are negligible.
+    upper = hlo.select(s > 1000.0, hlo.pow(up, -s), hlo.zeta(s, up))
+    value = where(whole & (q <= 0), math.inf, upper + head)
     return where(s == 1, math.inf, where(s < 1, math.nan, value))
 
 

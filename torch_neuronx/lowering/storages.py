@@ -1,14 +1,15 @@
 """as_strided inside a graph: elements are found by their place in the storage of the tensor.
 
 A Value has no storage. But in the metadata of a graph views share the storage of what they were
-made of, and the first value that fills a storage says what all of it holds. Called by `graph`, and
-for its keys by `compile`.
+made of, and the first value that fills a storage says what all of it holds; of an input that is a
+part of its storage the caller may know the rest. Called by `graph`, and for its keys by `compile`.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -48,38 +49,55 @@ def _viewed(node: Any) -> fx.Node:
     return node
 
 
+@dataclass(frozen=True)
+class Storage:
+    """`flat` is all of it, in memory order. An input that the graph's metadata has at `told` begins
+    at `start` in a call."""
+
+    flat: Value
+    start: Value | int = 0
+    told: Any = 0
+
+
 class Storages:
-    """The values that fill the storages of one graph, in memory order."""
+    """The values that fill the storages of one graph."""
 
     def __init__(self, meta_of: Callable[[Any], Meta], number: Callable[[Any], int]) -> None:
         self._meta_of = meta_of
         self._number = number
-        self._flat: dict[StorageKey, Value] = {}
+        self._known: dict[StorageKey, Storage] = {}
+
+    def add_input(self, node: fx.Node, storage: Storage) -> None:
+        """Notes the storage of an input, of which the input itself may be a part."""
+        self._known.setdefault(storage_of(node), storage)
 
     def add(self, node: fx.Node, value: Any) -> None:
         """Notes what a node's storage holds, if the node's tensor is all of it."""
         val = node.meta.get("val")
         if not isinstance(value, Value) or not isinstance(val, torch.Tensor):
             return
+        if storage_of(node) in self._known:
+            return
         meta, nbytes = self._meta_of(val), self._number(val.untyped_storage().nbytes())
         if memory_order(meta.shape, meta.strides) is None or self._number(val.storage_offset()):
             return
         if meta.numel * meta.dtype.itemsize == nbytes:
             flat = hlo.reshape(recipe.to_memory(value, meta.strides), (value.numel,))
-            self._flat.setdefault(storage_of(node), flat)
+            self._known[storage_of(node)] = Storage(flat)
 
     def apply(self, node: Any, args: Any, kwargs: Any) -> Value:
         """The result of an as_strided node, whose arguments are these."""
         source = node.args[0].meta["val"]
-        flat = self._flat.get(storage_of(node.args[0]))
-        if flat is None or flat.dtype != source.dtype:
+        storage = self._known.get(storage_of(node.args[0]))
+        if storage is None or storage.flat.dtype != source.dtype:
             raise NotImplementedError("it reads a storage of which the graph sees a part only")
+        flat = storage.flat
         given = dict(zip(("self", "src", "size", "stride", "offset"), args, strict=False))
         if node.target in _READS:
             given = dict(zip(("self", "size", "stride", "offset"), args, strict=False))
         offset = given.get("offset", kwargs.get("storage_offset"))
         if offset is None:
-            offset = self._number(source.storage_offset())
+            offset = storage.start + self._number(source.storage_offset() - storage.told)
         if node.target in _READS:
             return recipe.gather_strided(flat, given["size"], given["stride"], offset)
         meta = self._meta_of(source)

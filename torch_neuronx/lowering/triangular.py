@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from torch_neuronx.lowering import hlo
+from torch_neuronx.lowering.kernels import prefers_kernel
 from torch_neuronx.lowering.matrices import batched, expanded
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
@@ -24,7 +25,7 @@ def solve(
     return hlo.reshape(x, out.shape)
 
 
-@lowers(aten.linalg_solve_triangular.default)
+@prefers_kernel(aten.linalg_solve_triangular.default)
 def _solve_triangular(out, a, b, *, upper, left=True, unitriangular=False):
     return solve(out, a, b, upper=upper, left=left, unit=unitriangular)
 

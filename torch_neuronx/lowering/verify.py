@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch_neuronx.lowering.counted import Counted
 from torch_neuronx.lowering.value import LoweringError, Meta, Value
 
 
@@ -30,6 +31,8 @@ def _nested(op: Any, meta: Any, value: Any, where: str) -> None:
 
 
 def _one(op: Any, meta: Meta, value: Any, where: str) -> None:
+    if isinstance(value, Counted):
+        value = value.value
     if not isinstance(value, Value):
         raise LoweringError(f"the rule of {op} returned {value!r}{where}, expected {_text(meta)}")
     if value.shape != tuple(meta.shape) or value.dtype != meta.dtype:

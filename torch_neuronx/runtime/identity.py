@@ -98,7 +98,9 @@ def _lowering() -> bytes:
     from torch_neuronx._build_info import CORE_SOURCES
 
     package = Path(__file__).parent.parent
-    files = [f for d in ("lowering", "eager", "compile") for f in package.glob(f"{d}/**/*.py")]
+    files = [
+        f for d in ("lowering", "eager", "compile", "sparse") for f in package.glob(f"{d}/**/*.py")
+    ]
     files.append(Path(__file__).with_name("descriptor.py"))
     versions = [CORE_SOURCES, torch.__version__, importlib.metadata.version("jaxlib")]
     return _digest([*map(str.encode, versions), *(f.read_bytes() for f in sorted(files))]).encode()

@@ -55,6 +55,7 @@ class Capabilities:
     devices: int
     extensions: tuple[str, ...]
     ffi: bool
+    kernels: bool
     serialization: bool
     float64: bool
     donation: bool
@@ -129,6 +130,14 @@ def client() -> Any:
     return _C.client()
 
 
+def runs_kernels() -> bool:
+    """Whether the open platform's programs can call PyTorch's CPU kernels: its memory is the
+    host's, and its FFI is of a version we know."""
+    from torch_neuronx import _C
+
+    return _C._runs_kernels()
+
+
 def platform() -> PlatformInfo:
     """The open platform; opens it when it is not open yet."""
     opened = client()
@@ -137,6 +146,7 @@ def platform() -> PlatformInfo:
         devices=opened.device_count,
         extensions=tuple(sorted(opened.extensions)),
         ffi="ffi" in opened.extensions,
+        kernels=runs_kernels(),
         **_probe(),
     )
     return PlatformInfo(

@@ -8,10 +8,8 @@ from torch_neuronx.lowering.hlo.bindings import mlir, tensor_type
 from torch_neuronx.lowering.hlo.create import Number, full, number
 from torch_neuronx.lowering.value import LoweringError, Value
 
-_NARROW_FLOATS = frozenset(
+_FLOAT8 = frozenset(
     {
-        torch.float16,
-        torch.bfloat16,
         torch.float8_e4m3fn,
         torch.float8_e5m2,
         torch.float8_e4m3fnuz,
@@ -19,7 +17,7 @@ _NARROW_FLOATS = frozenset(
         torch.float8_e8m0fnu,
     }
 )
-_NARROW_INTS = frozenset({torch.int8, torch.uint8, torch.int16, torch.uint16})
+_NARROW_FLOATS = _FLOAT8 | {torch.float16, torch.bfloat16}
 
 
 def convert(x: Value | Number, dtype: torch.dtype) -> Value:
@@ -40,9 +38,13 @@ def convert(x: Value | Number, dtype: torch.dtype) -> Value:
     if dtype.is_complex:
         return _to_complex(x, dtype)
     if x.dtype == torch.bool and dtype.is_floating_point:
-        return _bool_to_float(x, dtype)
+        return _from_bool(x, dtype)
     if x.dtype.is_floating_point and not dtype.is_floating_point:
         return _float_to_int(x, dtype)
+    if dtype in _FLOAT8 and x.dtype not in (torch.float32, dtype):
+        return convert(_raw(x, torch.float32), dtype)
+    if dtype in _FLOAT8:
+        return _to_float8(x, dtype)
     if dtype in _NARROW_FLOATS and x.dtype not in _NARROW_FLOATS and x.dtype != torch.float32:
         return _raw(_raw(x, torch.float32), dtype)
     return _raw(x, dtype)
@@ -78,9 +80,9 @@ def _to_bool(x: Value) -> Value:
     return compare(x, full(x.shape, 0, x.dtype), "NE")
 
 
-def _bool_to_float(x: Value, dtype: torch.dtype) -> Value:
-    """A choice, not a conversion: XLA simplifies y * convert(x) to select(x, y, 0), and infinity or
-    NaN times False would be zero.
+def _from_bool(x: Value, dtype: torch.dtype) -> Value:
+    """A choice, because XLA takes the product of a converted bool and y for "y or else 0", which
+    loses the NaN of 0 * inf and of 0 * NaN, and the sign of 0 * -1.
     """
     from torch_neuronx.lowering.hlo.binary import select
 
@@ -88,16 +90,58 @@ def _bool_to_float(x: Value, dtype: torch.dtype) -> Value:
 
 
 def _float_to_int(x: Value, dtype: torch.dtype) -> Value:
-    if dtype in _NARROW_INTS:
-        return _raw(_raw(x, torch.int32), dtype)
-    if dtype == torch.uint32:
-        return _raw(_raw(x, torch.int64), dtype)
+    """What does not fit is undefined in C; this is what PyTorch's kernels give on x86."""
+    x = _raw(x, torch.float32) if x.dtype in _NARROW_FLOATS else x
     if dtype == torch.uint64:
-        from torch_neuronx.lowering.hlo.binary import compare, select
+        return _float_to_uint64(x)
+    wide = torch.int64 if dtype in (torch.int64, torch.uint32) else torch.int32
+    return _raw(_truncated(x, wide), dtype)
 
-        negative = compare(x, full(x.shape, 0, x.dtype), "LT")
-        return select(negative, _raw(_raw(x, torch.int64), dtype), _raw(x, dtype))
-    return _raw(x, dtype)
+
+def _truncated(x: Value, dtype: torch.dtype) -> Value:
+    """int32 or int64; NaN and what is out of range are the smallest integer, which x86 calls
+    indefinite.
+    """
+    from torch_neuronx.lowering.hlo.binary import select
+
+    smallest = torch.iinfo(dtype).min
+    fits = (x >= smallest) & (x < -smallest)
+    return select(fits, _raw(x, dtype), full(x.shape, smallest, dtype))
+
+
+def _float_to_uint64(x: Value) -> Value:
+    """From 2**63 on by way of what is above it, as compilers do for x86."""
+    from torch_neuronx.lowering.hlo.binary import select
+
+    half = 2**63
+    upper = _truncated(x - half, torch.int64) ^ -half
+    return _raw(select(x >= half, upper, _truncated(x, torch.int64)), torch.uint64)
+
+
+def _to_float8(x: Value, dtype: torch.dtype) -> Value:
+    """From float32. PyTorch's e4m3fn saturates; its e8m0fnu, which has exponents only, drops the
+    sign and rounds the magnitude.
+    """
+    from torch_neuronx.lowering.hlo.binary import clamp
+
+    if dtype == torch.float8_e4m3fn:
+        largest = torch.finfo(dtype).max
+        return _raw(clamp(-largest, x, largest), dtype)
+    return _exponent(x) if dtype == torch.float8_e8m0fnu else _raw(x, dtype)
+
+
+def _exponent(x: Value) -> Value:
+    """The exponent of a float32, to nearest, halves away from zero, as an e8m0fnu.
+
+    A half of the smallest normal number or less is 0, which stands for 2**-127; what is not finite
+    is NaN.
+    """
+    from torch_neuronx.lowering.hlo.binary import select, shr_logical
+
+    bits = _bitcast_real(x, torch.int32) & 0x7FFFFFFF
+    nearest = select(bits < 0x800000, bits + 0x3FFFFF, bits + 0x400000)
+    exponent = select(bits >= 0x7F800000, 0xFF, shr_logical(nearest, 23))
+    return _bitcast_real(_raw(exponent, torch.uint8), torch.float8_e8m0fnu)
 
 
 def _real(x: Value) -> Value:

@@ -4,13 +4,13 @@ here; `lowering.regions` makes those that may have them, of `Block`s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from torch_neuronx.lowering.hlo.bindings import mlir, tensor_type
+from torch_neuronx.lowering.hlo.bindings import int_array, mlir, tensor_type
 from torch_neuronx.lowering.value import LoweringError, Value
 
 Kind = tuple[tuple[int, ...], torch.dtype]
@@ -128,18 +128,41 @@ def while_block(
     return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
 
 
-def call(target: str, operands: Sequence[Value], kinds: Sequence[Kind], config: str) -> list[Value]:
-    """An FFI custom call (API version 4) without side effects; `config` is an MLIR dictionary."""
+Attribute = str | int | float | Sequence[int] | Mapping[str, Any]
+
+
+def call(
+    target: str,
+    operands: Sequence[Value],
+    kinds: Sequence[Kind],
+    attributes: Mapping[str, Attribute],
+) -> list[Value]:
+    """An FFI custom call (API version 4) without side effects, to a function that the runtime has
+    registered as `target`. Integers are passed as int64, other numbers as float64; a portable
+    artifact has no lists of these."""
     ir = mlir().ir
     op = mlir().stablehlo.CustomCallOp(
         [tensor_type(tuple(s), d) for s, d in kinds],
         [x.ir for x in operands],
         target,
         has_side_effect=ir.BoolAttr.get(False),
-        backend_config=ir.Attribute.parse(config),
+        backend_config=_attribute(attributes),
         api_version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4),
     )
     return [Value(r, *k) for r, k in zip(op.results, kinds, strict=True)]
+
+
+def _attribute(value: Attribute) -> Any:
+    ir = mlir().ir
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value))
+    if isinstance(value, float):
+        return ir.FloatAttr.get(ir.F64Type.get(), value)
+    if isinstance(value, Mapping):
+        return ir.DictAttr.get({name: _attribute(held) for name, held in value.items()})
+    return int_array(value)
 
 
 def _same(name: str, kinds: Sequence[Kind], results: Sequence[Value]) -> None:

@@ -1,0 +1,53 @@
+"""How the modes call an operator and compare the results of its two sides."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from . import undetermined
+from .comparison import same, tensors
+from .databases import Operator, Sample
+from .sides import in_double, on_cpu, on_device
+
+
+class NotApplicable(Exception):
+    """The CPU refuses the call too, or the mode means nothing for this sample."""
+
+
+def compare(operator: Operator, sample: Sample, theirs: Callable, ours: Callable) -> None:
+    """The same result, and the same arguments afterwards."""
+    with torch.no_grad():
+        want = reference(_and_inputs(theirs), on_cpu(sample))
+        got = call(_and_inputs(ours), on_device(sample, operator.host))
+        agree(operator, got, want, sample, lambda: call(_and_inputs(theirs), in_double(sample)))
+
+
+def _and_inputs(function: Callable) -> Callable:
+    return lambda *args, **kwargs: (function(*args, **kwargs), tensors((args, kwargs)))
+
+
+def reference(function: Callable, sample: Sample) -> Any:
+    """What the CPU returns. Raises NotApplicable when it refuses."""
+    try:
+        return call(function, sample)
+    except Exception as error:
+        raise NotApplicable from error
+
+
+def call(function: Callable, sample: Sample) -> Any:
+    torch.manual_seed(0)
+    return function(*sample.args, **sample.kwargs)
+
+
+def agree(operator: Operator, got: Any, want: Any, sample: Sample, exact: Callable) -> None:
+    """Raises Difference; `exact()` is the result in float64."""
+    part = functools.partial(undetermined.determined, operator.name, sample)
+    same(got, want, inputs(sample), part, exact)
+
+
+def inputs(sample: Sample) -> Any:
+    return sample.args, sample.kwargs

@@ -1,0 +1,136 @@
+"""The modes of differentiation: backward, twice backward, and forward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+from torch.utils._pytree import tree_map
+
+from .calls import NotApplicable, agree, call, inputs, reference
+from .comparison import tensors
+from .databases import Operator, Sample
+from .sides import double, in_double, on_cpu, on_device, placed
+
+Tensors = list[torch.Tensor]
+
+
+def backward(operator: Operator, sample: Sample) -> None:
+    """Gradients of all differentiable results, from fixed cotangents, for all such inputs."""
+    cpu = on_cpu(sample)
+    theirs = reference(operator.function, cpu)
+    cotangents = _randoms(_differentiable(cpu, theirs))
+    want = _refused(_gradients, cpu, theirs, cotangents)
+    device = on_device(sample, operator.host)
+    given = [placed(t, "neuron") for t in cotangents]
+    got = _gradients(device, call(operator.function, device), given)
+
+    def exact() -> Any:
+        wide = in_double(sample)
+        return _gradients(wide, call(operator.function, wide), [double(t) for t in cotangents])
+
+    agree(operator, got, want, sample, exact)
+
+
+def gradgrad(operator: Operator, sample: Sample) -> None:
+    """Gradients of the gradients, for the inputs and for the first pass's cotangents."""
+    cpu = on_cpu(sample)
+    theirs = reference(operator.function, cpu)
+    first = _randoms(_differentiable(cpu, theirs))
+    graph = _refused(_gradients, cpu, theirs, _leaves_like(first, "cpu"), create_graph=True)
+    second = _randoms(t for t in tensors(graph) if t.requires_grad)
+
+    def run(side: Sample, move: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+        cotangents = [move(t).requires_grad_() for t in first]
+        result = call(operator.function, side)
+        graph = _gradients(side, result, cotangents, create_graph=True)
+        outputs = [t for t in tensors(graph) if t.requires_grad]
+        leaves = [*_leaves(side), *cotangents]
+        return torch.autograd.grad(outputs, leaves, [move(t) for t in second], allow_unused=True)
+
+    want = _refused(run, on_cpu(sample), lambda t: placed(t, "cpu"))
+    got = run(on_device(sample, operator.host), lambda t: placed(t, "neuron"))
+    agree(operator, got, want, sample, lambda: run(in_double(sample), double))
+
+
+def jvp(operator: Operator, sample: Sample) -> None:
+    """Forward-mode derivatives along fixed directions, and the result with them."""
+    directions = {id(t): torch.randn_like(t) for t in _leaves(sample)}
+    if not directions:
+        raise NotApplicable
+
+    def tangents(move: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor | None]:
+        """In the order of the sample's tensors, because a side's tensors are others."""
+        found = (directions.get(id(t)) for t in tensors(inputs(sample)))
+        return [None if t is None else move(t) for t in found]
+
+    def cpu(t: torch.Tensor) -> torch.Tensor:
+        return placed(t, "cpu")
+
+    def device(t: torch.Tensor) -> torch.Tensor:
+        return placed(t, "neuron")
+
+    want = _refused(_pushed_forward, operator, on_cpu(sample), tangents(cpu))
+    got = _pushed_forward(operator, on_device(sample, operator.host), tangents(device))
+
+    def exact() -> Any:
+        return _pushed_forward(operator, in_double(sample), tangents(double))
+
+    agree(operator, got, want, sample, exact)
+
+
+def _pushed_forward(operator: Operator, side: Sample, tangents: list[torch.Tensor | None]) -> Any:
+    remaining = iter(tangents)
+
+    def dual(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        tangent = next(remaining)
+        return value if tangent is None else forward_ad.make_dual(value.detach(), tangent)
+
+    with forward_ad.dual_level():
+        args, kwargs = tree_map(dual, inputs(side))
+        result = call(operator.function, Sample(args, kwargs))
+        pairs = [forward_ad.unpack_dual(t) for t in tensors(result)]
+    if all(pair.tangent is None for pair in pairs):
+        raise NotApplicable
+    return [tuple(pair) for pair in pairs]
+
+
+def _gradients(
+    sample: Sample, result: Any, cotangents: Tensors, create_graph: bool = False
+) -> tuple[torch.Tensor | None, ...]:
+    outputs = _differentiable(sample, result)
+    return torch.autograd.grad(
+        outputs, _leaves(sample), cotangents, allow_unused=True, create_graph=create_graph
+    )
+
+
+def _refused(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """What the CPU returns. Raises NotApplicable when it refuses."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise NotApplicable from error
+
+
+def _randoms(like: Any) -> Tensors:
+    """Fixed numbers. Raises NotApplicable when there are none to make."""
+    made = [torch.randn_like(t) for t in like]
+    if not made:
+        raise NotApplicable
+    return made
+
+
+def _leaves_like(given: Tensors, device: str) -> Tensors:
+    return [placed(t, device).requires_grad_() for t in given]
+
+
+def _differentiable(sample: Sample, result: Any) -> Tensors:
+    return [t for t in tensors(sample.differentiable(result)) if t.requires_grad]
+
+
+def _leaves(sample: Sample) -> Tensors:
+    return [t for t in tensors(inputs(sample)) if t.requires_grad]

@@ -1,0 +1,50 @@
+"""What the last full run found, kept in the repository: docs/coverage.md is made from it.
+
+    python -m contract.summary build/contract/results.jsonl
+
+writes `last_run.json`: database -> operator -> mode -> verdict -> the dtypes it was given for; and
+under "host", dtype -> the ATen ops that ran there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import results
+
+LAST_RUN = Path(__file__).with_name("last_run.json")
+Verdicts = dict[str, Any]
+Found = dict[str, dict[str, Verdicts]]  # by operator and mode
+
+
+def summary(found: results.Results) -> dict[str, Any]:
+    databases: dict[str, Found] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    for case, outcome in found.items():
+        verdicts = databases[case.database][case.op][case.mode]
+        verdicts.setdefault(outcome["verdict"], []).append(case.dtype)
+        if outcome["host"]:
+            verdicts.setdefault("host", {})[case.dtype] = sorted(outcome["host"])
+    return {
+        "torch": torch.__version__.partition("+")[0],
+        "samples": sum(outcome["samples"] for outcome in found.values()),
+        "databases": databases,
+    }
+
+
+def read(path: Path = LAST_RUN) -> dict[str, Any]:
+    return json.loads(path.read_text())
+
+
+def main() -> None:
+    found = results.read(Path(sys.argv[1]))
+    LAST_RUN.write_text(json.dumps(summary(found), indent=0, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
