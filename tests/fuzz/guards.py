@@ -34,5 +34,7 @@ def without_nan(t: torch.Tensor) -> bool:
 
 
 def apart(*tensors: torch.Tensor) -> bool:
-    """Whether the last, which is written before all of the others are read, shares no memory."""
+    """Whether the last shares no memory with the others: a kernel that moves elements writes some
+    before it has read all.
+    """
     return memory.storage(tensors[-1]) not in {memory.storage(t) for t in tensors[:-1]}
