@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 namespace neuron::dispatch {
 namespace {
@@ -67,33 +68,23 @@ torch::CppFunction kernel_for(const Layout& layout) {
   return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<LayoutKernel>(layout));
 }
 
-void refuse(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      false,
-      op.operator_name(),
-      " has no kernel for sparse or nested tensors on neuron, as PyTorch has none for them on the"
-      " CPU: convert the tensor first, by to_dense() or, if it is nested, to layout=torch.jagged"
-  );
-}
-
-void register_layout(const Layout& layout) {
-  static std::vector<std::unique_ptr<torch::Library>> libraries;
-  auto library = std::make_unique<torch::Library>(
-      torch::Library::IMPL, "aten", layout.key, __FILE__, __LINE__
-  );
+// One walk over the operators for all layouts: it is part of every start.
+void register_counterparts(std::vector<torch::Library>& libraries) {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findOp(name);
-    if (name.name.rfind("aten::", 0) == 0 && op && op->hasSchema() &&
-        op->hasKernelForDispatchKey(layout.generic)) {
-      library->impl(toString(name).c_str(), kernel_for(layout));
+    if (name.name.rfind("aten::", 0) != 0) {
+      continue;
+    }
+    const auto op = dispatcher.findOp(name);
+    if (!op || !op->hasSchema()) {
+      continue;
+    }
+    for (size_t i = 0; i < kLayouts.size(); ++i) {
+      if (op->hasKernelForDispatchKey(kLayouts[i].generic)) {
+        libraries[i].impl(toString(name).c_str(), kernel_for(kLayouts[i]));
+      }
     }
   }
-  libraries.push_back(std::move(library));
-  auto fallback =
-      std::make_unique<torch::Library>(torch::Library::IMPL, "_", layout.key, __FILE__, __LINE__);
-  fallback->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
-  libraries.push_back(std::move(fallback));
 }
 
 // A gradient that is to be sparse is PyTorch's composition, a dense one a program.
@@ -109,9 +100,11 @@ void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* st
 }  // namespace
 
 void register_layout_kernels() {
+  static std::vector<torch::Library> libraries;
   for (const Layout& layout : kLayouts) {
-    register_layout(layout);
+    libraries.emplace_back(torch::Library::IMPL, "aten", layout.key, __FILE__, __LINE__);
   }
+  register_counterparts(libraries);
 }
 
 // From strided tensors to other layouts.

@@ -23,7 +23,7 @@ INVOCATIONS = "common_methods_invocations"
 FOREACH = ("unary", "binary", "pointwise", "reduce", "other")
 
 # Positional arguments that PyTorch wants on the CPU whatever the device: they decide shapes.
-HOST_ARGUMENTS = {"tensor_split": frozenset({1})}
+HOST_ARGUMENTS = {name: frozenset({1}) for name in ("tensor_split", "_refs.tensor_split")}
 
 
 def ops() -> list[Operator]:

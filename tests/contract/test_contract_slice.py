@@ -27,7 +27,7 @@ def test_operator_is_the_cpus(name, mode):
 
 
 def test_a_ledger_entry_is_about_an_operator():
-    assert {case.op for case in ledger.known()} <= set(operators())
+    assert all(case.op in operators(case.database) for case in ledger.known())
 
 
 def test_an_entry_of_lists_is_about_every_combination(tmp_path):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 
 from .elementwise import BINARY, CASTS, COMPARISONS, TERNARY, UNARY
-from .guards import without_nan
+from .guards import finite, without_nan
 from .layers import LAYERS, PRODUCTS
 from .op import Group, Op, each
 from .rearranging import INDEXING, LAYOUT, VIEWS
@@ -57,7 +57,7 @@ REDUCTIONS = (
         flag(),
         accumulates=True,
     ),
-    Op("torch.var_mean({}, {})", (tensor(FLOAT), dim()), accumulates=True),
+    Op("torch.var_mean({}, {})", (tensor(FLOAT), dim()), accumulates=True, guard=finite),
     Op("torch.count_nonzero({}, {})", (tensor(ANY), dim())),
     Op(
         "torch.linalg.vector_norm({}, {}, dim={})",

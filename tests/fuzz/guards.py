@@ -23,7 +23,7 @@ def divides(t: torch.Tensor, other: torch.Tensor) -> bool:
 
 def finite(*tensors: torch.Tensor) -> bool:
     """Where a kernel may leave out products with the zeros of padding, as some of PyTorch's do,
-    and where the bits of a NaN would be seen.
+    where a running mean makes NaN of infinity, and where the bits of a NaN would be seen.
     """
     return all(bool(t.isfinite().all()) for t in tensors)
 
@@ -34,5 +34,7 @@ def without_nan(t: torch.Tensor) -> bool:
 
 
 def apart(*tensors: torch.Tensor) -> bool:
-    """Whether the last, which is written before all of the others are read, shares no memory."""
+    """Whether the last shares no memory with the others: a kernel that moves elements writes some
+    before it has read all.
+    """
     return memory.storage(tensors[-1]) not in {memory.storage(t) for t in tensors[:-1]}

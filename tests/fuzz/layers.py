@@ -59,7 +59,7 @@ PRODUCTS = (
     Op("torch.dot({}, {})", (tensor(INEXACT, (1, 1)), alike()), accumulates=True),
     Op(
         "torch.addmm({0}[0, 0], {0}, {1}, beta={2}, alpha={3})",
-        (tensor(FLOAT, (2, 2)), of_shape(_columns), integer(0, 2), number()),
+        (tensor(FLOAT, (2, 2)), of_shape(_columns), integer(0, 2), number(positive=True)),
         accumulates=True,
     ),
     Op(

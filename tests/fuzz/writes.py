@@ -76,7 +76,12 @@ IN_PLACE = (
         (tensor(), dim(), indices()),
         writes=0,
     ),
-    Op("{0}.masked_scatter_({1}, {2})", (tensor(), masks(same=True), alike()), writes=0),
+    Op(
+        "{0}.masked_scatter_({1}, {2})",
+        (tensor(), masks(same=True), alike()),
+        writes=0,
+        guard=apart,
+    ),
     Op("torch._foreach_add_([{}], {})", (tensor(NUMBER), number(True)), writes=0),
     Op("{}.transpose_(0, -1)", (tensor(FLOAT, (2, 3)),), writes=0),
     Op("{}.detach_()", (tensor(FLOAT),), writes=0),

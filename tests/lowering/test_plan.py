@@ -66,9 +66,28 @@ def test_a_list_result_is_returned_as_a_list():
 
 
 def test_a_data_dependent_shape_runs_on_the_host():
-    program = launch(aten._unique2.default, torch.zeros(3))
+    tall, b = torch.zeros(3, 2), torch.zeros(3, 1)
+    program = launch(aten.linalg_lstsq.default, tall, b, driver="gelsd")
     assert isinstance(program, Host)
-    assert "data" in program.reason
+    assert "depends on the rank" in program.reason
+
+
+def test_a_size_that_depends_on_data_is_a_result_beside_the_room_for_it():
+    program = launch(aten._unique2.default, torch.zeros(2, 2), True, True, True)
+    flat, counted = torch.int64, (0, 0, (0,))
+    assert program.results == [
+        ("new", torch.float32, (4,), (1,), (4,), counted),
+        ("new", flat, (2, 2), (2, 1), (2, 2)),
+        ("new", flat, (4,), (1,), (4,), counted),
+        ("counts", 1),
+    ]
+
+
+def test_an_op_without_a_program_runs_on_the_host():
+    weight = torch.zeros(16, 32, dtype=torch.int32)
+    program = launch(aten._convert_weight_to_int4pack_for_cpu.default, weight, 2)
+    assert isinstance(program, Host)
+    assert "packs" in program.reason
 
 
 def test_writing_one_tensor_twice_is_left_to_the_composite_kernel():

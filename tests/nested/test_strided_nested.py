@@ -47,6 +47,6 @@ def test_an_encoder_layer_in_evaluation():
     agree_by_device(run, rtol=1e-5, atol=1e-5)
 
 
-def test_what_has_no_kernel_says_what_to_use():
-    with pytest.raises(NotImplementedError, match=r"aten::log has no kernel .*torch\.jagged"):
+def test_what_has_no_kernel_is_refused():
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::log'"):
         strided("neuron").log()

@@ -77,5 +77,5 @@ def test_refused():
         A.to("neuron") + coo(5, 4).to("neuron")
     with pytest.raises(RuntimeError, match="shape of sparse dimensions"):
         A.to("neuron") * coo(5, 4).to("neuron")
-    with pytest.raises(NotImplementedError, match=r"aten::exp has no kernel .* to_dense\(\)"):
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::exp'"):
         A.to("neuron").exp()

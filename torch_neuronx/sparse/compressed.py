@@ -51,9 +51,8 @@ def made(
     compressed: Tensor, plain: Tensor, values: Tensor, shape: Sequence[int], layout: torch.layout
 ) -> Tensor:
     """A compressed tensor of these parts, which are known to fit."""
-    return aten._sparse_compressed_tensor_unsafe(
-        compressed, plain, values, list(shape), layout=layout, device=values.device
-    )
+    kind = {"dtype": values.dtype, "layout": layout, "device": values.device}
+    return aten._sparse_compressed_tensor_unsafe(compressed, plain, values, list(shape), **kind)
 
 
 def as_coo(x: Tensor) -> Tensor:
