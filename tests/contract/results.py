@@ -51,11 +51,11 @@ def _with(what: str, results: Results, mode: str) -> str:
     return str(sum(bool(r[what]) for r in passed))
 
 
-def surprises(results: Results, differences: dict[Case, str]) -> list[str]:
+def surprises(results: Results, differences: dict[Case, str], whole: bool = True) -> list[str]:
     """A line for each case that is not what the ledger says, gravest first."""
     lines = []
     for case, found in results.items():
-        what = surprise(case, found["verdict"], differences)
+        what = surprise(case, found["verdict"], differences, whole)
         if what:
             lines.append((SEVERITY.index(found["verdict"]), str(case.op), _line(case, what, found)))
     return [line for _, _, line in sorted(lines)]

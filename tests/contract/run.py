@@ -77,7 +77,7 @@ def main() -> int:
         seconds = None if options.minutes is None else options.minutes * 60
         run_all(due, options.workers, Limits(options.timeout, options.samples, seconds), done)
     found = {case: r for case, r in results.read(options.results).items() if case in set(wanted)}
-    surprises = results.surprises(found, ledger.known())
+    surprises = results.surprises(found, ledger.known(), whole=options.samples is None)
     print(*surprises, "", results.table(found), sep="\n")
     if len(found) < len(wanted):
         print(f"{len(wanted) - len(found)} checks were not started in {options.minutes} minutes.")

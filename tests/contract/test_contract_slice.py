@@ -49,6 +49,7 @@ def test_an_unexpected_pass_is_a_surprise():
     assert ledger.surprise(case, "value", {})
     assert not ledger.surprise(case, "value", {case: "known"})
     assert not ledger.surprise(case, "passed", {})
+    assert not ledger.surprise(case, "passed", {case: "known"}, whole=False)
 
 
 @pytest.mark.parametrize(

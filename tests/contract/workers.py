@@ -103,6 +103,7 @@ class Worker:
 
 
 def _serve(pipe: Any, limit: int | None) -> None:
+    import logging
     import warnings
 
     import torch
@@ -111,6 +112,7 @@ def _serve(pipe: Any, limit: int | None) -> None:
     from .databases import operators
 
     warnings.simplefilter("ignore")
+    torch._logging.set_logs(dynamo=logging.ERROR)  # graph breaks are remarks
     torch.set_num_threads(1)
     operators()
     pipe.send("ready")
