@@ -56,7 +56,7 @@ def markdown() -> str:
         [
             "# Coverage\n",
             "Made by `make docs` from the registry of rules, the dispatcher of torch "
-            f"{coverage.release()} and `tests/contract/last_run.json`, the last full run of "
+            f"{coverage.release()} and `tests/contract/last_run.json`, the last recorded run of "
             f"PyTorch's own operator samples ({run['samples']} of them, torch {run['torch']}). "
             "[adding-an-op.md](adding-an-op.md) says how to give an operator a rule.\n",
             "## What PyTorch's own samples say\n",

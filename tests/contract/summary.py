@@ -43,7 +43,20 @@ def read(path: Path = LAST_RUN) -> dict[str, Any]:
 
 def main() -> None:
     found = results.read(Path(sys.argv[1]))
-    LAST_RUN.write_text(json.dumps(summary(found), indent=0, sort_keys=True) + "\n")
+    LAST_RUN.write_text(_text(summary(found)))
+
+
+def _text(run: dict[str, Any]) -> str:
+    """JSON with a line for each operator, so that a difference between runs can be read."""
+    databases = run.pop("databases")
+    head = json.dumps(run, sort_keys=True)
+    parts = [f'"{name}": {_lines(found)}' for name, found in sorted(databases.items())]
+    return f'{head[:-1]}, "databases": {{\n' + ",\n".join(parts) + "}}\n"
+
+
+def _lines(found: Found) -> str:
+    rows = (f'"{op}": {json.dumps(modes, sort_keys=True)}' for op, modes in sorted(found.items()))
+    return "{\n" + ",\n".join(rows) + "}"
 
 
 if __name__ == "__main__":
