@@ -5,7 +5,7 @@ import pickle
 import pytest
 import torch
 from agreement import agree_by_device as agree
-from agreement import median_seconds, on, random
+from agreement import fastest_seconds, on, random
 
 DEVICE = "neuron"
 
@@ -70,7 +70,7 @@ def test_25_index_copy_does_not_depend_on_the_destination():
     times = []
     for size in (1024, 16 * 1024):
         target = torch.zeros(size, 1024, device=DEVICE)
-        times.append(median_seconds(lambda target=target: target.index_copy_(0, index, rows)))
+        times.append(fastest_seconds(lambda target=target: target.index_copy_(0, index, rows)))
     assert times[1] < 2 * times[0] + 100e-6
 
 
@@ -91,7 +91,7 @@ def test_27_cache_write_does_not_depend_on_length():
         def write(cache=cache):
             cache[:, :, 7:9] = new
 
-        times.append(median_seconds(write))
+        times.append(fastest_seconds(write))
     assert times[1] < 2 * times[0] + 100e-6
 
 
