@@ -162,10 +162,15 @@ def cos(x, y):
     return hlo.cosine(x) * hlo.cosh(y), _product(-hlo.sine(x), hlo.sinh(y))
 
 
+def _keeping_zeros(fn, x, y):
+    """`fn` of x + iy, which maps the axes to themselves: a part that is zero keeps its sign."""
+    re, im = _parts(fn(hlo.complex(x, y)))
+    return hlo.select(is_zero(x), x, re), hlo.select(is_zero(y), y, im)
+
+
 @_of(hlo.tan)
 def tan(x, y):
-    re, im = _parts(hlo.tan(hlo.complex(x, y)))
-    return hlo.select(is_zero(x), x, re), hlo.select(is_zero(y), y, im)
+    return _keeping_zeros(hlo.tan, x, y)
 
 
 @_of(hlo.sinh)
@@ -180,8 +185,7 @@ def cosh(x, y):
 
 @_of(hlo.tanh)
 def tanh(x, y):
-    re, im = _parts(hlo.tanh(hlo.complex(x, y)))
-    return hlo.select(is_zero(x), x, re), hlo.select(is_zero(y), y, im)
+    return _keeping_zeros(hlo.tanh, x, y)
 
 
 # ---- their inverses ----------------------------------------------------------------------------
