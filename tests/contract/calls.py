@@ -51,3 +51,13 @@ def agree(operator: Operator, got: Any, want: Any, sample: Sample, exact: Callab
 
 def inputs(sample: Sample) -> Any:
     return sample.args, sample.kwargs
+
+
+def leaves(sample: Sample) -> list[torch.Tensor]:
+    """The arguments that gradients are asked for."""
+    return [t for t in tensors(inputs(sample)) if t.requires_grad]
+
+
+def differentiable(sample: Sample, result: Any) -> list[torch.Tensor]:
+    """The results that a backward pass starts from."""
+    return [t for t in tensors(sample.differentiable(result)) if t.requires_grad]

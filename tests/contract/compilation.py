@@ -20,7 +20,7 @@ from torch.testing._internal import common_methods_invocations
 
 import torch_neuronx
 
-from .calls import NotApplicable, agree, inputs
+from .calls import NotApplicable, agree, differentiable, inputs, leaves
 from .comparison import Difference, tensors
 from .databases import Operator, Sample
 from .sides import double, in_double, on_cpu, on_device, placed
@@ -188,11 +188,11 @@ def _values(function: Callable, sides: list[Sample], _: list[Cotangents]) -> lis
 
 def _gradients(function: Callable, sides: list[Sample], given: list[Cotangents]) -> list[Any]:
     results = _call(function, sides)
-    outputs = [t for pair in zip(sides, results, strict=True) for t in _differentiable(*pair)]
-    leaves = [_leaves(side) for side in sides]
-    found = torch.autograd.grad(outputs, tensors(leaves), tensors(given), allow_unused=True)
+    outputs = [t for pair in zip(sides, results, strict=True) for t in differentiable(*pair)]
+    wanted = [leaves(side) for side in sides]
+    found = torch.autograd.grad(outputs, tensors(wanted), tensors(given), allow_unused=True)
     remaining = iter(found)
-    return [[next(remaining) for _ in mine] for mine in leaves]
+    return [[next(remaining) for _ in mine] for mine in wanted]
 
 
 _TOGETHER: dict[str, Measure] = {"compiled": _values, "compiled_backward": _gradients}
@@ -202,8 +202,8 @@ def _cotangents(function: Callable, sample: Sample) -> Cotangents:
     """Random ones. Raises ValueError where nothing is differentiable."""
     side = on_cpu(sample)
     (result,) = _call(function, [side])
-    made = [torch.randn_like(t) for t in _differentiable(side, result)]
-    if not made or not _leaves(side):
+    made = [torch.randn_like(t) for t in differentiable(side, result)]
+    if not made or not leaves(side):
         raise ValueError("there is no gradient")
     return made
 
@@ -227,11 +227,3 @@ _PATCHES: tuple[tuple[Any, str, Callable], ...] = (
 
 def _arguments(side: Sample) -> list[torch.Tensor]:
     return tensors(inputs(side))
-
-
-def _differentiable(side: Sample, result: Any) -> list[torch.Tensor]:
-    return [t for t in tensors(side.differentiable(result)) if t.requires_grad]
-
-
-def _leaves(side: Sample) -> list[torch.Tensor]:
-    return [t for t in _arguments(side) if t.requires_grad]

@@ -9,7 +9,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map
 
-from .calls import NotApplicable, agree, call, inputs, reference
+from .calls import NotApplicable, agree, call, differentiable, inputs, leaves, reference
 from .comparison import tensors
 from .databases import Operator, Sample
 from .sides import double, in_double, on_cpu, on_device, placed
@@ -21,7 +21,7 @@ def backward(operator: Operator, sample: Sample) -> None:
     """Gradients of all differentiable results, from fixed cotangents, for all such inputs."""
     cpu = on_cpu(sample)
     theirs = reference(operator.function, cpu)
-    cotangents = _randoms(_differentiable(cpu, theirs))
+    cotangents = _randoms(differentiable(cpu, theirs))
     want = _refused(_gradients, cpu, theirs, cotangents)
     device = on_device(sample, operator.host)
     given = [placed(t, "neuron") for t in cotangents]
@@ -38,7 +38,7 @@ def gradgrad(operator: Operator, sample: Sample) -> None:
     """Gradients of the gradients, for the inputs and for the first pass's cotangents."""
     cpu = on_cpu(sample)
     theirs = reference(operator.function, cpu)
-    first = _randoms(_differentiable(cpu, theirs))
+    first = _randoms(differentiable(cpu, theirs))
     graph = _refused(_gradients, cpu, theirs, _leaves_like(first, "cpu"), create_graph=True)
     second = _randoms(t for t in tensors(graph) if t.requires_grad)
 
@@ -47,8 +47,8 @@ def gradgrad(operator: Operator, sample: Sample) -> None:
         result = call(operator.function, side)
         graph = _gradients(side, result, cotangents, create_graph=True)
         outputs = [t for t in tensors(graph) if t.requires_grad]
-        leaves = [*_leaves(side), *cotangents]
-        return torch.autograd.grad(outputs, leaves, [move(t) for t in second], allow_unused=True)
+        wanted = [*leaves(side), *cotangents]
+        return torch.autograd.grad(outputs, wanted, [move(t) for t in second], allow_unused=True)
 
     want = _refused(run, on_cpu(sample), lambda t: placed(t, "cpu"))
     got = run(on_device(sample, operator.host), lambda t: placed(t, "neuron"))
@@ -57,7 +57,7 @@ def gradgrad(operator: Operator, sample: Sample) -> None:
 
 def jvp(operator: Operator, sample: Sample) -> None:
     """Forward-mode derivatives along fixed directions, and the result with them."""
-    directions = {id(t): torch.randn_like(t) for t in _leaves(sample)}
+    directions = {id(t): torch.randn_like(t) for t in leaves(sample)}
     if not directions:
         raise NotApplicable
 
@@ -102,9 +102,9 @@ def _pushed_forward(operator: Operator, side: Sample, tangents: list[torch.Tenso
 def _gradients(
     sample: Sample, result: Any, cotangents: Tensors, create_graph: bool = False
 ) -> tuple[torch.Tensor | None, ...]:
-    outputs = _differentiable(sample, result)
+    outputs = differentiable(sample, result)
     return torch.autograd.grad(
-        outputs, _leaves(sample), cotangents, allow_unused=True, create_graph=create_graph
+        outputs, leaves(sample), cotangents, allow_unused=True, create_graph=create_graph
     )
 
 
@@ -126,11 +126,3 @@ def _randoms(like: Any) -> Tensors:
 
 def _leaves_like(given: Tensors, device: str) -> Tensors:
     return [placed(t, device).requires_grad_() for t in given]
-
-
-def _differentiable(sample: Sample, result: Any) -> Tensors:
-    return [t for t in tensors(sample.differentiable(result)) if t.requires_grad]
-
-
-def _leaves(sample: Sample) -> Tensors:
-    return [t for t in tensors(inputs(sample)) if t.requires_grad]
