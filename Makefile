@@ -82,7 +82,7 @@ install:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --no-compile 'torch==$(TORCH)' 'setuptools>=77' wheel ninja xla-cpu-pjrt==0.0.1 jaxlib==0.10.2
-	$(PIP) install --no-compile --no-build-isolation --editable '.[test,examples,lint]'
+	$(PIP) install --no-compile --no-build-isolation --editable '.[test,huggingface,lightning,examples,lint]'
 	@echo "$(KEY)" > $(STAMP)
 
 clean:
