@@ -1,9 +1,9 @@
 """Makes the package index's torchvision usable beside a torch for the CPU.
 
-That wheel is linked against the libraries of a torch for CUDA. Where torch is one for the CPU they do
-not exist, torchvision's own library is not loaded, and `import torchvision`, and with it timm, fails.
-The library's CPU kernels need none of them; so the loader gets empty ones of the same names, and
-torchvision itself is as its authors built it.
+That wheel is linked against the libraries of a torch for CUDA. Where torch is one for the CPU, they
+do not exist, torchvision's own library is not loaded, and `import torchvision` fails, and with it
+timm. The library's CPU kernels need none of them; so the loader gets empty ones of the same names,
+and torchvision itself is as its authors built it.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ def load():
 
 
 def _build(library):
-    """The functions that `library` misses, which do nothing, in libraries of the names it asks for."""
+    """Libraries of the names that `library` asks for, whose functions do nothing."""
     if all((FOLDER / name).exists() for name in LIBRARIES):
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
