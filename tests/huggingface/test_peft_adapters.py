@@ -60,7 +60,9 @@ def test_two_adapters_are_switched_between():
 def test_an_adapter_saved_from_the_device_loads_on_the_cpu(tmp_path):
     model = adapted()
     model.save_pretrained(tmp_path)
-    loaded = peft.PeftModel.from_pretrained(tiny_models.llama(), tmp_path, torch_device="cpu").eval()
+    loaded = peft.PeftModel.from_pretrained(
+        tiny_models.llama(), tmp_path, torch_device="cpu"
+    ).eval()
     close(logits(loaded), logits(model), TERMS)
 
 
