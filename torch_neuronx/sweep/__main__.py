@@ -68,7 +68,8 @@ def sweep(options: argparse.Namespace) -> int:
     options.results.parent.mkdir(parents=True, exist_ok=True)
     wanted = selected(options)
     before = results.read(options.results)
-    jobs = due(wanted, before, options.again, options.changed_since)[: options.first]
+    jobs = due(wanted, before, options.checks, options.again, options.changed_since)
+    jobs = jobs[: options.first]
     limits = workers.Limits(options.timeout, int(options.memory * 2**30))
     serve = functools.partial(service.serve, checks=tuple(options.checks))
     with _progress(len(jobs), options.quiet) as bar:

@@ -27,7 +27,7 @@ class Run:
     """One architecture's checks. `record` is what the sweep keeps of it, as plain data:
 
     checks: name -> passed, failed (it raised) or wrong (another result); those that do not apply
-    are absent. failures: see `causes.Failure`, one for each check that did not pass, and for a
+    are absent. ran: the checks that were asked for. failures: see `causes.Failure`, one for each check that did not pass, and for a
     model that does not run on the CPU. seconds: by what took them. memory: peak bytes on the
     device. programs: how many were compiled and loaded. fallbacks: ops that ran on the host.
     breaks: graph breaks of torch.compile.
@@ -38,7 +38,7 @@ class Run:
         self._wanted = checks
         self._seconds: dict[str, float] = {}
         self._failures: list[dict[str, Any]] = []
-        self.record: dict[str, Any] = {"checks": {}}
+        self.record: dict[str, Any] = {"checks": {}, "ran": list(checks)}
 
     def __call__(self) -> dict[str, Any]:
         before = metrics.requests()
@@ -74,6 +74,8 @@ class Run:
         self.record["memory"] = torch.neuron.max_memory_allocated()
 
     def _eager(self) -> None:
+        if not {"forward", "backward", "generate", "fallback"}.intersection(self._wanted):
+            return
         with self._checking("forward"):
             returned = self.device.forward()
             self._agree(comparison.tensors(returned), self._outputs, 1, self._exact_outputs)

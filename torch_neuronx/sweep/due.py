@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ _SOURCES = (_PACKAGE, _PACKAGE.parent / "csrc")
 def due(
     wanted: Iterable[Architecture],
     before: Mapping[str, dict[str, Any]],
+    checks: Sequence[str],
     again: str | None = None,
     changed_since: str | None = None,
 ) -> list[Architecture]:
-    """Those without a result; with `again`, also those that did not pass, or all; with
+    """Those without a result of each of `checks`; with `again`, also those that did not pass, or all; with
     `changed_since`, also those whose result is older than the newest source file that changed
     since then."""
     changed = newest_change(changed_since) if changed_since else None
@@ -29,6 +30,8 @@ def due(
         found = before.get(architecture.name)
         if found is None or again == "all" or (again == "failed" and found["failures"]):
             return True
+        if found["checks"] and not set(checks).issubset(found["ran"]):
+            return True  # what failed before its checks is not tried again unasked
         return changed is not None and datetime.datetime.fromisoformat(found["at"]) < changed
 
     return [architecture for architecture in wanted if is_due(architecture)]

@@ -6,6 +6,12 @@ from typing import Any
 
 # Fields of a configuration, wherever that configuration occurs.
 FIELDS: dict[str, dict[str, Any]] = {
+    "blt": {"num_hidden_layers": 2, "encoder_hash_byte_group_size": [3, 4], "encoder_hash_byte_group_vocab": 64},
+    "cohere_compass_text": {"layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}, "full_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+    "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0}, "ffn_config": {"ffn_hidden_size": 32, "moe_top_k": 2}},
+    "gemma3n_vision": {"architecture": "mobilenetv4_conv_small_035", "hidden_size": 448},
+    "qwen4_exp_text": {"indexer_budget": 8, "indexer_compress_ratio": 2},
+    "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
     "bamba": {"attn_layer_indices": [1]},
     "deepseek_v2": {"num_experts_per_tok": 2},
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
@@ -24,12 +30,14 @@ FIELDS: dict[str, dict[str, Any]] = {
     "reformer": {"is_decoder": True, "attn_layers": ["local", "lsh"], "axial_pos_embds": False, "local_attn_chunk_length": 4, "lsh_attn_chunk_length": 4, "num_buckets": 2},
     "xlstm": {"hidden_size": 128, "num_heads": 2},
     "xmod": {"default_language": "en_XX"},
-    "zamba": {"layers_block_type": ["linear_attention", "hybrid"]},
+    "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
 }  # fmt: skip
 
 # Arguments of forward, beside or in place of those made by name; a callable gets the model, and
 # None removes one.
-INPUTS: dict[str, dict[str, Any]] = {}
+INPUTS: dict[str, dict[str, Any]] = {
+    "git": {"pixel_values": lambda model: image(model)},
+}
 
 # Model types that the library does not run on any device, with the reason.
 REFUSED: dict[str, str] = {}

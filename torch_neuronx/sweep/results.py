@@ -1,4 +1,4 @@
-"""What a sweep found: JSON lines, one per architecture, of which the last one counts."""
+"""What sweeps found: a JSON line for each architecture and run, whose checks are put together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,33 @@ EAGER = ("load", "forward", "backward", "generate", "fallback")
 
 
 def read(path: Path) -> dict[str, Record]:
-    """Records by name. A line that a killed sweep left unfinished is skipped."""
+    """Records by name. A later line's checks take the place of an earlier one's, whose other
+    checks stay. A line that a killed sweep left unfinished is skipped."""
     found: dict[str, Record] = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue
-        found[record["name"]] = record
+        earlier = found.get(record["name"])
+        found[record["name"]] = _together(earlier, record) if earlier else record
     return found
+
+
+def _together(earlier: Record, later: Record) -> Record:
+    if not later["checks"] or not earlier["checks"]:  # one of them did not come that far
+        return later
+    again = set(later["ran"])
+    kept = {name: verdict for name, verdict in earlier["checks"].items() if name not in again}
+    failures = [f for f in earlier["failures"] if f["check"] in kept]
+    return {
+        **earlier,
+        **later,
+        "ran": sorted(again.union(earlier["ran"])),
+        "checks": {**kept, **later["checks"]},
+        "failures": failures + later["failures"],
+        "seconds": {**earlier["seconds"], **later["seconds"]},
+    }
 
 
 def append(path: Path, record: Record) -> None:

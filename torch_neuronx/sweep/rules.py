@@ -70,6 +70,7 @@ _RULES: list[tuple[str, Value]] = [
     # Experts.
     (r"(.*_)?(num|n)_(\w*_)?experts?", at_most(4)),
     (r"(.*_)?(num_experts_per_tok(en)?|moe_topk|moe_k|top_k|topk)", at_most(2)),
+    (r"(mamba_)?n_?groups", at_most(2)),
     (r"n_group|topk_group|num_expert_group", at_most(1)),
     (r"first_k_dense_replace|num_dense_layers", at_most(1)),
     # Images.

@@ -35,4 +35,4 @@ def described(architecture: Architecture, record: dict[str, Any]) -> dict[str, A
     """A record with what it is about and when it was made."""
     about = {**asdict(architecture), "tasks": list(architecture.tasks), "name": architecture.name}
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {**about, "at": now, **record}
+    return {**about, "at": now, "seconds": {}, **record}

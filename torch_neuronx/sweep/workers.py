@@ -105,7 +105,7 @@ class Worker:
 
     def _lost(self, kind: str, message: str) -> dict[str, Any]:
         self.stop()
-        return {"checks": {}, "failures": [Failure("process", BACKEND, kind, message).as_dict()]}
+        return {"checks": {}, "ran": [], "failures": [Failure("process", BACKEND, kind, message).as_dict()]}
 
     def stop(self) -> None:
         if self._process is not None:
