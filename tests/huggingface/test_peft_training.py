@@ -26,7 +26,7 @@ METHODS = {
 
 
 def trained(method, device):
-    """The adapter's losses and weights. Plain descent, whose steps are as exact as gradients are."""
+    """The adapter's losses and weights. By plain descent: its steps are as exact as gradients."""
     model = tiny_models.llama()
     torch.manual_seed(1)
     model = peft.get_peft_model(model, METHODS[method]()).to(device)

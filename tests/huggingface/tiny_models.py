@@ -4,42 +4,10 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-WORDS = [
-    "the",
-    "a",
-    "device",
-    "tensor",
-    "model",
-    "of",
-    "in",
-    "to",
-    "and",
-    "is",
-    "runs",
-    "reads",
-    "writes",
-    "adds",
-    "keeps",
-    "on",
-    "off",
-    "red",
-    "green",
-    "blue",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "yes",
-    "no",
-    "maybe",
-    "question",
-    "answer",
-    "user",
-    "assistant",
-]
+WORDS = """
+the a device tensor model of in to and is runs reads writes adds keeps on off red green blue
+one two three four five six seven yes no maybe question answer user assistant
+""".split()
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 VOCABULARY = 64
 
@@ -87,3 +55,31 @@ def sentence(seed, length=6):
     generator = torch.Generator().manual_seed(seed)
     picked = torch.randint(len(WORDS), (length,), generator=generator)
     return " ".join(WORDS[i] for i in picked)
+
+
+ENCODER_LAYERS, ENCODER_WIDTH = 2, 32
+ENCODER_TERMS = ENCODER_LAYERS * 6 * ENCODER_WIDTH  # of the products of a layer: 4 wide, 1 twice
+
+
+def sentence_encoder(folder):
+    """Saves a BERT with mean pooling, as sentence-transformers loads it; returns `folder`."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=ENCODER_WIDTH,
+        intermediate_size=2 * ENCODER_WIDTH,
+        num_hidden_layers=ENCODER_LAYERS,
+        num_attention_heads=4,
+        max_position_embeddings=32,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    transformers.BertModel(config).save_pretrained(folder / "bert")
+    tokenizer().save_pretrained(folder / "bert")
+    bert = modules.Transformer(str(folder / "bert"), max_seq_length=16)
+    pooling = modules.Pooling(ENCODER_WIDTH)
+    SentenceTransformer(modules=[bert, pooling], device="cpu").save(str(folder / "encoder"))
+    return folder / "encoder"
