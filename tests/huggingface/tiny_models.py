@@ -4,10 +4,42 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-WORDS = """
-the a device tensor model of in to and is runs reads writes adds keeps on off red green blue
-one two three four five six seven yes no maybe question answer user assistant
-""".split()
+WORDS = [
+    "the",
+    "a",
+    "device",
+    "tensor",
+    "model",
+    "of",
+    "in",
+    "to",
+    "and",
+    "is",
+    "runs",
+    "reads",
+    "writes",
+    "adds",
+    "keeps",
+    "on",
+    "off",
+    "red",
+    "green",
+    "blue",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "yes",
+    "no",
+    "maybe",
+    "question",
+    "answer",
+    "user",
+    "assistant",
+]
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 VOCABULARY = 64
 
