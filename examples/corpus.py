@@ -1,4 +1,4 @@
-"""What the language examples read: the reference that ships with every Python, and a tokenizer for it."""
+"""What the language examples read: the reference that ships with every Python; its tokenizer."""
 
 from pydoc_data import topics
 

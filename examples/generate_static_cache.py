@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     made.add_argument("--device", choices=("neuron", "cpu"), default="neuron")
     made.add_argument("--model", default="", help="folder of a model with corpus.py's tokenizer")
-    numbers = {"tokens": 100, "batch": 2, "vocabulary": 2048, "width": 256, "layers": 4, "seed": 0}
+    numbers = {"tokens": 64, "batch": 2, "vocabulary": 2048, "width": 256, "layers": 4, "seed": 0}
     for name, value in numbers.items():
         made.add_argument(f"--{name}", type=type(value), default=value, help=f"default {value}")
     return made

@@ -1,18 +1,18 @@
 """Teaches a small Llama to answer `help("topic")`: TRL's SFTTrainer with a LoRA adapter of PEFT.
 
-First all weights learn the text (a base model of one's own: `--base` names a folder to take instead),
-then only the adapter learns questions and answers. The adapter is saved, merged into the base, and
-the merged model asked on the CPU.
+First all weights learn the text (`--base` names a folder with a model to take instead), then only
+the adapter learns questions and answers. The adapter is saved, merged into the base, and the merged
+model asked on the CPU.
 """
 
 import argparse
+from pydoc_data import topics
 
 import corpus
 import summary
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
-from pydoc_data import topics
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from trl import SFTConfig, SFTTrainer
 from watch import Watch
@@ -20,22 +20,18 @@ from watch import Watch
 LENGTH = 128  # tokens of a sample; TRL pads to multiples of it on neuron, so there is one shape
 
 
-def base_model(args: argparse.Namespace, tokenizer) -> LlamaForCausalLM:
+def base_model(args: argparse.Namespace, vocabulary: int) -> LlamaForCausalLM:
     if args.base:
         return AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32)
     torch.manual_seed(args.seed)
     return LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(tokenizer),
+            vocab_size=vocabulary,
             hidden_size=args.width,
             intermediate_size=3 * args.width,
             num_hidden_layers=args.layers,
             num_attention_heads=4,
-            num_key_value_heads=2,
             tie_word_embeddings=True,
-            pad_token_id=tokenizer.pad_token_id,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
         )
     )
 
@@ -66,7 +62,7 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
     args = parser().parse_args(argv)
     texts = corpus.articles()
     tokenizer = corpus.tokenizer_for(texts, args.vocabulary)
-    model = base_model(args, tokenizer)
+    model = base_model(args, len(tokenizer))
     base = args.base or f"{args.output}/base"
     rows, losses = {}, {}
 

@@ -4,7 +4,6 @@ import resource
 
 import torch
 
-
 _TIERS = {"compiled": "compiled", "disk": "from disk", "memory": "shared"}
 
 

@@ -13,7 +13,7 @@ EXAMPLES = str(Path(__file__).parents[2] / "examples")
 
 
 def run(name, device, *arguments):
-    """What the `main` of examples/`name`.py returns on `device`; on neuron nothing may fall back."""
+    """What the `main` of examples/`name`.py returns on `device`; nothing may fall back."""
     if EXAMPLES not in sys.path:
         sys.path.append(EXAMPLES)
     # Accelerate keeps its device for the life of a process.

@@ -1,4 +1,4 @@
-"""examples/lora_trl.py: base and adapter learn as on the CPU; the merged model is the trained one."""
+"""examples/lora_trl.py: base and adapter learn as on the CPU, and merging changes nothing."""
 
 from running_examples import run, same_losses
 
