@@ -5,9 +5,5 @@ The environment is set before huggingface_hub is imported, which reads it once.
 
 import os
 
-import torchvision_library
-
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-
-torchvision_library.load()

@@ -8,7 +8,8 @@ import torch_neuronx
 
 PADDED = torch.tensor([[tiny.BOS, *range(40, 55)], [tiny.PAD] * 4 + [tiny.BOS, *range(60, 71)]])
 MASK = (PADDED != tiny.PAD).long()
-LABELS = PADDED.masked_fill(MASK == 0, -100)
+# Nor is a first token predicted: what padding sees is left to the implementation.
+LABELS = PADDED.masked_fill((MASK == 0) | (PADDED == tiny.BOS), -100)
 # Of the largest element: one rounding for each term of the longest sum, the batch's gradient of the
 # head, forward and backward; the worst case.
 ERROR = 2 * (PADDED.numel() + 64) * torch.finfo(torch.float32).eps
@@ -27,7 +28,7 @@ def run(model, device):
 def agree(got, want):
     for name, expected in want.items():
         error = ERROR * max(1.0, expected.abs().max().item())
-        torch.testing.assert_close(got[name], expected, rtol=0, atol=error, msg=name)
+        assert (got[name] - expected).abs().max() <= error, name
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bert"])
@@ -39,11 +40,10 @@ def test_logits_and_gradients(kind, attention):
         agree(run(model, "neuron"), want)
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_flex_attention(kind):
+def test_flex_attention():
     """transformers compiles flex_attention with PyTorch's default backend, so ours is named."""
-    want = run(tiny.build(kind, attn_implementation="eager"), "cpu")
-    model = tiny.build(kind, attn_implementation="flex_attention")
+    want = run(tiny.build("llama", attn_implementation="eager"), "cpu")
+    model = tiny.build("llama", attn_implementation="flex_attention")
     with (
         torch_neuronx.enable_flex_attention(),
         torch_neuronx.no_fallback(),

@@ -76,7 +76,7 @@ def test_torch_compile_takes_the_devices_backend(tmp_path):
 def test_inductor_is_refused_with_what_to_do(tmp_path):
     torch._dynamo.reset()
     run = trainer(tmp_path, tiny.build("llama"), torch_compile_backend="inductor")
-    with pytest.raises(Exception, match='backend="neuron"'):
+    with pytest.raises(RuntimeError, match="backend='neuron'"):
         run.train()
 
 

@@ -4,10 +4,11 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-WORDS = """
+SOME_WORDS = """
 the a device tensor model of in to and is runs reads writes adds keeps on off red green blue
 one two three four five six seven yes no maybe question answer user assistant
-""".split()
+"""
+WORDS = SOME_WORDS.split()
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 VOCABULARY = 64
 

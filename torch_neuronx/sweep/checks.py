@@ -16,7 +16,7 @@ from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.causes import Failure
 from torch_neuronx.sweep.comparison import Tensors
 from torch_neuronx.sweep.locate import first_difference
-from torch_neuronx.sweep.subject import build
+from torch_neuronx.sweep.subject import Subject, build
 
 CHECKS = ("load", "forward", "backward", "generate", "fallback", "compile")
 PASSED, FAILED, WRONG = "passed", "failed", "wrong"
@@ -33,8 +33,14 @@ class Run:
     breaks: graph breaks of torch.compile.
     """
 
-    def __init__(self, architecture: Architecture, checks: Sequence[str] = CHECKS):
+    def __init__(
+        self,
+        architecture: Architecture,
+        checks: Sequence[str] = CHECKS,
+        build: Callable[[Architecture], Subject] = build,
+    ):
         self.architecture = architecture
+        self._build = build
         self._wanted = checks
         self._seconds: dict[str, float] = {}
         self._failures: list[dict[str, Any]] = []
@@ -52,13 +58,15 @@ class Run:
 
     def _all(self) -> None:
         with self._reference("build"):
-            self.cpu = build(self.architecture)
+            self.cpu = self._build(self.architecture)
         self.record["parameters"] = sum(p.numel() for p in self.cpu.model.parameters())
         with self._reference("cpu"):
             returned = self.cpu.forward()
             self._outputs = kept(comparison.tensors(returned))
             if not comparison.is_finite(self._outputs):
-                raise ValueError("what the CPU returns is not finite, so there is nothing to compare")
+                raise ValueError(
+                    "what the CPU returns is not finite, so there is nothing to compare"
+                )
             self._gradients = kept(self.cpu.gradients(returned))
         if not self._wanted:
             return

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_neuronx.sweep.overrides import INPUTS
+from torch_neuronx.sweep.overrides import ALSO, INPUTS
 from torch_neuronx.sweep.reduction import SPECIAL
 from torch_neuronx.sweep.rules import IMAGE, MELS, VOCABULARY
 
@@ -22,8 +22,9 @@ def batch(model: nn.Module, tasks: tuple[str, ...]) -> dict[str, Any]:
     """Arguments by name: the model's main input, what its forward requires, masks and labels."""
     parameters = inspect.signature(model.forward).parameters
     wanted = [name for name, parameter in parameters.items() if _is_required(parameter)]
+    kind = model.config.model_type
     main = getattr(model, "main_input_name", "input_ids")
-    for name in (main, "attention_mask", "decoder_input_ids", "bbox"):
+    for name in (main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())):
         if name in parameters and name not in wanted:
             wanted.append(name)
     made = {name: value for name in wanted if (value := argument(name, model)) is not None}
@@ -32,7 +33,7 @@ def batch(model: nn.Module, tasks: tuple[str, ...]) -> dict[str, Any]:
     if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
-    for name, value in INPUTS.get(model.config.model_type, {}).items():
+    for name, value in INPUTS.get(kind, {}).items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
@@ -50,6 +51,8 @@ def argument(name: str, model: nn.Module) -> Any:
         mask = torch.ones(BATCH, LENGTH, dtype=torch.int64)
         mask[1, -2:] = 0
         return mask
+    if name == "position_ids":
+        return torch.arange(LENGTH).expand(BATCH, LENGTH)
     if name == "bbox":
         corners = torch.randint(0, 500, (BATCH, LENGTH, 2))
         return torch.cat([corners, corners + 100], -1)

@@ -13,7 +13,9 @@ from typing import Any
 from torch_neuronx.sweep import rules
 from torch_neuronx.sweep.overrides import FIELDS
 
-_TOKEN = re.compile(r".*_(token|eos|bos)(_id|_index|_token_id)s?|.*_(id|index)_token|(image|video|audio)_token")
+_TOKEN = re.compile(
+    r".*_(token|eos|bos)(_id|_index|_token_id)s?|.*_(id|index)_token|(image|video|audio)_token"
+)
 _FIRST_SPECIAL = 3  # tokens 0 to 2 are pad, begin and end
 SPECIAL = 48  # special tokens are below, ordinary ones at or above it
 
@@ -34,12 +36,12 @@ def arguments(config_class: type) -> dict[str, Any]:
     given.update(_tokens(defaults))
     given.update(_kinds_of_layers(config_class, defaults))
     changed = {name: value for name, value in given.items() if value != defaults.get(name)}
+    known = dict(FIELDS.get(getattr(config_class, "model_type", ""), {}))
     for key, spec in (getattr(config_class, "sub_configs_defaults", None) or {}).items():
-        nested = _nested(spec)
+        nested = _nested(spec, known.pop(key, {}))
         if nested is not None:
             changed[key] = nested
-    changed.update(FIELDS.get(getattr(config_class, "model_type", ""), {}))
-    return changed
+    return {**changed, **known}
 
 
 def _defaults(config_class: type) -> dict[str, Any]:
@@ -52,8 +54,9 @@ def _defaults(config_class: type) -> dict[str, Any]:
     return found
 
 
-def _nested(spec: Any) -> Any:
-    """The reduced configuration that stands for a sub-configuration's default."""
+def _nested(spec: Any, known: dict[str, Any]) -> Any:
+    """The reduced configuration that stands for a sub-configuration's default; `known`: what its
+    parent's override says of it."""
     from transformers import PreTrainedConfig
 
     if spec.optional:
@@ -62,7 +65,7 @@ def _nested(spec: Any) -> Any:
     if not issubclass(config_class, PreTrainedConfig):
         config_class = spec.get_config_class(spec.model_type)
     defaults = {name: rules.reduced(name, value) for name, value in spec.init_kwargs.items()}
-    return config_class(**{**defaults, **arguments(config_class)})
+    return config_class(**{**defaults, **arguments(config_class), **known})
 
 
 def _full_heads(config_class: type, defaults: dict[str, Any]) -> dict[str, int]:

@@ -87,7 +87,9 @@ class Worker:
                 if time.monotonic() > end:
                     return self._lost("timeout", f"not done within {self._limits.seconds:.0f} s")
                 if resident(self._process.pid) > self._limits.bytes:
-                    return self._lost("memory", f"more than {self._limits.bytes >> 20} MiB resident")
+                    return self._lost(
+                        "memory", f"more than {self._limits.bytes >> 20} MiB resident"
+                    )
             return self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(10)
@@ -105,7 +107,11 @@ class Worker:
 
     def _lost(self, kind: str, message: str) -> dict[str, Any]:
         self.stop()
-        return {"checks": {}, "ran": [], "failures": [Failure("process", BACKEND, kind, message).as_dict()]}
+        return {
+            "checks": {},
+            "ran": [],
+            "failures": [Failure("process", BACKEND, kind, message).as_dict()],
+        }
 
     def stop(self) -> None:
         if self._process is not None:

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "build" / "cuda-stand-ins"
+FOLDER = Path(__file__).parents[1] / "build" / "cuda-stand-ins"
 CUDA_NAMES = re.compile(r"_ZNK?(3c10|2at)4cuda")  # c10::cuda and at::cuda, as compilers write it
 LIBRARIES = ("libcudart.so.13", "libc10_cuda.so", "libtorch_cuda.so")
 
