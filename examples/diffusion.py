@@ -42,6 +42,8 @@ def main(argv: list[str] | None = None) -> dict[str, torch.Tensor | list[float]]
         up_block_types=("AttnUpBlock2D", "UpBlock2D"),
         norm_num_groups=8,
     ).to(args.device)
+    if args.compile:
+        model.compile(backend="inductor" if args.device == "cpu" else "neuron")
     noising = DDPMScheduler(1000, beta_schedule="squaredcos_cap_v2")
     optimizer = torch.optim.AdamW(model.parameters(), args.lr)
     average = EMAModel(model.parameters(), decay=0.995, use_ema_warmup=True, power=3 / 4)
@@ -91,6 +93,7 @@ def main(argv: list[str] | None = None) -> dict[str, torch.Tensor | list[float]]
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     made.add_argument("--device", choices=("neuron", "cpu"), default="neuron")
+    made.add_argument("--compile", action="store_true", help="torch.compile the model")
     made.add_argument("--picture", default="diffusion.png", help="where the drawn digits go")
     numbers = {"steps": 400, "batch": 64, "width": 32, "draws": 25, "lr": 2e-3, "seed": 0}
     for name, value in numbers.items():
