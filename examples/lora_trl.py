@@ -17,7 +17,9 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from trl import SFTConfig, SFTTrainer
 from watch import Watch
 
-LENGTH = 128  # tokens of a sample; TRL pads to multiples of it on neuron, so there is one shape
+# TRL pads samples to multiples of 128 tokens on neuron. Of shorter texts each batch has one shape
+# and a mask; transformers drops a full batch's mask, which would be a second set of programs.
+LENGTH, CHARACTERS = 128, 300
 
 
 def base_model(args: argparse.Namespace, vocabulary: int) -> LlamaForCausalLM:
@@ -26,7 +28,7 @@ def base_model(args: argparse.Namespace, vocabulary: int) -> LlamaForCausalLM:
     torch.manual_seed(args.seed)
     sizes = {"hidden_size": args.width, "intermediate_size": 3 * args.width}
     sizes |= {"num_hidden_layers": args.layers, "num_attention_heads": 4}
-    return LlamaForCausalLM(LlamaConfig(vocabulary, tie_word_embeddings=True, **sizes))
+    return LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, tie_word_embeddings=True, **sizes))
 
 
 def config(args: argparse.Namespace, steps: int, rate: float) -> SFTConfig:
@@ -77,11 +79,12 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
         return trainer
 
     if not args.base:
-        pieces = [text[i : i + 400] for text in texts for i in range(0, len(text), 400)]
+        starts = [(text, i) for text in texts for i in range(0, len(text), CHARACTERS)]
+        pieces = [text[i : i + CHARACTERS] for text, i in starts]
         tune("base", [{"text": piece} for piece in pieces], args.base_steps, 3e-3)
         model.save_pretrained(base)
     answers = [
-        {"prompt": f'help("{topic}")\n', "completion": text[:400]}
+        {"prompt": f'help("{topic}")\n', "completion": text[:CHARACTERS]}
         for topic, text in topics.topics.items()
     ]
     lora = LoraConfig(r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear")
