@@ -6,6 +6,7 @@ model asked on the CPU.
 """
 
 import argparse
+import statistics
 from pydoc_data import topics
 
 import corpus
@@ -74,7 +75,8 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
         )
         trainer.train()
         losses[name] = watch.losses
-        rows[f"{name}: first, last loss"] = f"{watch.losses[0]:.3f}, {watch.losses[-1]:.3f}"
+        first, last = (statistics.mean(part) for part in (watch.losses[:5], watch.losses[-5:]))
+        rows[f"{name}: first, last losses"] = f"{first:.3f}, {last:.3f}"
         late.append(watch.late_programs())
         return trainer
 
@@ -101,7 +103,7 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
     ).merge_and_unload()
     difference = (logits(merged, question) - want).abs().max().item()
     merged.save_pretrained(f"{args.output}/merged")
-    said = merged.generate(question, max_new_tokens=40, do_sample=False)
+    said = merged.generate(question, max_new_tokens=40, do_sample=True, top_k=20)
     print(tokenizer.decode(said[0], skip_special_tokens=True))
     rows["merged on CPU, logits differ"] = f"{difference:.1e}"
     rows["new programs after step 3"] = str(sum(late))
