@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .guards import divides, fits_integer
+from .guards import divides, fits_integer, has_absolutes
 from .op import Op, each
 from .slots import (
     ANY,
@@ -83,8 +83,8 @@ BINARY = (
     *each(
         "bitwise_and bitwise_or bitwise_xor", "torch.NAME({}, {})", tensor(WHOLE), partner(WHOLE)
     ),
-    *each("lshift rshift", "torch.bitwise_left_shift({}, {})", tensor(INTEGER), integer(0, 3)),
-    *each("gcd lcm", "torch.NAME({}, {})", tensor(INTEGER), partner(INTEGER)),
+    *each("left right", "torch.bitwise_NAME_shift({}, {})", tensor(INTEGER), integer(0, 3)),
+    *each("gcd lcm", "torch.NAME({}, {})", tensor(INTEGER), partner(INTEGER), guard=has_absolutes),
     *each("nextafter heaviside", "torch.NAME({}, {})", tensor((torch.float64,)), partner(None)),
     *each("logical_and logical_or logical_xor", "torch.NAME({}, {})", tensor(ANY), partner(ANY)),
     Op("torch.float_power({}, {})", (tensor(FLOAT), partner(REAL))),
