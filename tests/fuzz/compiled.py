@@ -2,7 +2,8 @@
 
 Nothing is evened out on the way here, so a rounding may decide a comparison, an order or an index.
 What it may decide is measured: the CPU runs the program again a few times, with each number that
-is not exact moved by a few roundings after every statement. A result that moves with them may
+is not exact moved by a few roundings after every statement, and in the backward pass each gradient
+by one. A result that moves with them may
 differ by some times as much, and where an integer or a truth value changes, it is left out.
 (Stochastic arithmetic: J. Vignes, "A stochastic arithmetic for reliable scientific computation",
 1993.)
@@ -11,7 +12,7 @@ differ by some times as much, and where an integer or a truth value changes, it 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -116,6 +117,8 @@ def _trial(program: Program, steps: list[dict[str, torch.Tensor]], seed: int) ->
     side = eager.Side("cpu")
     random = torch.Generator().manual_seed(seed)
     for statement, moved in zip(program.statements, steps, strict=True):
+        if "backward(" in statement.source:
+            _move_gradients(side.names.values(), random)
         if side.execute(statement.source) is not None:
             break
         for name, step in moved.items():
@@ -125,6 +128,28 @@ def _trial(program: Program, steps: list[dict[str, torch.Tensor]], seed: int) ->
                 sign = torch.randint(0, 2, value.shape, generator=random) * 2 - 1
                 value.data.copy_(value.detach().double() + sign * step)
     return side.names
+
+
+def _move_gradients(values: Iterable[torch.Tensor], random: torch.Generator) -> None:
+    """Makes each function of the backward pass move what it gives by a rounding: several functions
+    may give to one tensor what cancels.
+    """
+
+    def moved(gradient: torch.Tensor | None) -> torch.Tensor | None:
+        if gradient is None or not gradient.dtype.is_floating_point:
+            return gradient
+        sign = torch.randint(0, 2, gradient.shape, generator=random) * 2 - 1
+        wide = gradient.double()
+        return (wide + sign * torch.finfo(gradient.dtype).eps * wide.abs()).to(gradient.dtype)
+
+    waiting = [v.grad_fn for v in values if memory.node(v)]
+    seen = set(waiting)
+    while waiting:
+        function = waiting.pop()
+        function.register_hook(lambda given, _: tuple(map(moved, given)))
+        following = {f for f, _ in function.next_functions if f is not None} - seen
+        seen |= following
+        waiting += following
 
 
 def _compiled(program: Program, device: str, backend: str, refusal: Any) -> dict[str, Any]:

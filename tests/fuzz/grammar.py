@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 
 from .elementwise import BINARY, CASTS, COMPARISONS, TERNARY, UNARY
-from .guards import finite, tells_equals_apart, without_nan
+from .guards import finite, multiplies, tells_equals_apart, without_nan
 from .layers import LAYERS, PRODUCTS
 from .op import Group, Op, each
 from .rearranging import INDEXING, LAYOUT, VIEWS
@@ -38,7 +38,12 @@ REDUCTIONS = (
         "mean logsumexp", "torch.NAME({}, {}, {})", tensor(INEXACT), dim(), flag(), accumulates=True
     ),
     *each("sum nansum", "torch.NAME({}, {}, {})", tensor(REAL), dims(), flag(), accumulates=True),
-    *each("prod", "torch.NAME({}, {}, {})", tensor(ANY), dim(), flag(), accumulates=True),
+    Op(
+        "torch.prod({}, {}, {})",
+        (tensor(ANY), dim(), flag()),
+        accumulates=True,
+        guard=multiplies,
+    ),
     *each(
         "sum", "torch.NAME({}, {}, dtype={})", tensor(ANY), dim(), dtype(INEXACT), accumulates=True
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from . import memory
@@ -48,9 +50,27 @@ def attends(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool
     return without_nan(query.double() @ key.double().mT)
 
 
+def multiplies(t: torch.Tensor) -> bool:
+    """Whether the product of the elements stays in range whatever their order: beyond it, infinity
+    may meet a zero.
+    """
+    sizes = t.detach().abs().double()
+    sizes = sizes[(sizes > 0) & sizes.isfinite()]
+    wide = t.dtype in (torch.float64, torch.complex128)
+    limit = torch.finfo(torch.float64 if wide else torch.float32).max
+    return bool(sizes.log2().abs().sum() < math.log2(limit)) or not t.dtype.is_floating_point
+
+
 def without_nan(t: torch.Tensor) -> bool:
     """Whether the elements have an order."""
     return not t.isnan().any()
+
+
+def gives_gradients(t: torch.Tensor) -> bool:
+    """Whether the gradient of an exponential linear unit is told: the CPU's vectors have another
+    one for NaN than what is left after them.
+    """
+    return not t.requires_grad or without_nan(t)
 
 
 def tells_equals_apart(t: torch.Tensor) -> bool:
