@@ -1,4 +1,4 @@
-"""Which architectures a sweep runs: those without a result, and those that a change may concern."""
+"""Which architectures a sweep runs: those without a result, and what a change may concern."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...]) -> dict[str, Any]:
     for name in (main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())):
         if name in parameters and name not in wanted:
             wanted.append(name)
+    if "pixel_values" in parameters and _has_towers(model.config):
+        wanted.append("pixel_values")
     made = {name: value for name in wanted if (value := argument(name, model)) is not None}
     if "input_ids" not in made:
         made.pop("attention_mask", None)
@@ -36,6 +38,12 @@ def batch(model: nn.Module, tasks: tuple[str, ...]) -> dict[str, Any]:
     for name, value in INPUTS.get(kind, {}).items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _has_towers(config: Any) -> bool:
+    """Whether text and images are encoded beside each other, and not one within the other."""
+    within = any(hasattr(config, f"image_token_{end}") for end in ("id", "index"))
+    return hasattr(config, "text_config") and hasattr(config, "vision_config") and not within
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -59,7 +67,9 @@ def argument(name: str, model: nn.Module) -> Any:
     if name == "pixel_values":
         return image(model)
     if name == "input_values":
-        return torch.randn(BATCH, SAMPLES)
+        mels = field(model, "num_mel_bins", None)
+        frames = field(model, "max_length", SAMPLES)
+        return torch.randn(BATCH, SAMPLES) if mels is None else torch.randn(BATCH, frames, mels)
     if name == "input_features":
         return torch.randn(BATCH, FRAMES, field(model, "num_mel_bins", MELS))
     return None

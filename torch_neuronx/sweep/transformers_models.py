@@ -9,17 +9,19 @@ from torch import nn
 
 from torch_neuronx.sweep import inputs, libraries, reduction
 from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.overrides import TRAINED
 
 _SCALE = 0.1  # of what a model initialises to one number, so that no part of it is without effect
 
 
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
-    """The model, in float32 and evaluation mode, and the arguments of its forward, on the CPU."""
+    """The model, in float32 and as a rule in evaluation mode, and its forward's arguments."""
     transformers = libraries.load("transformers")
     model_class = getattr(transformers, architecture.model)
     config_class = model_class.config_class or transformers.CONFIG_MAPPING[architecture.family]
     config = reduction.configuration(config_class)
-    model = randomized(model_class(config).float().eval())
+    model = randomized(model_class(config).float())
+    model.train(architecture.family in TRAINED)
     return model, inputs.batch(model, architecture.tasks)
 
 
