@@ -27,7 +27,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         },
     },
     "dbrx": {
-        "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0},
+        "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0},
         "ffn_config": {"ffn_hidden_size": 32, "moe_top_k": 2},
     },
     "deepseek_v2": {"num_experts_per_tok": 2},
