@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import torch_neuronx
+from torch_neuronx import device
 from torch_neuronx.runtime import metrics
 from torch_neuronx.sweep import causes, comparison, generation
 from torch_neuronx.sweep.catalog import Architecture
@@ -71,7 +72,7 @@ class Run:
         if not self._wanted:
             return
         torch_neuronx.clear_op_tracking()
-        torch.neuron.reset_peak_memory_stats()
+        device.reset_peak_memory_stats()
         with self._checking("load"):
             self.device = self.cpu.on("neuron")
         if self.record["checks"]["load"] is not PASSED:
@@ -79,7 +80,7 @@ class Run:
         self._eager()
         if "compile" in self._wanted:
             self._compile()
-        self.record["memory"] = torch.neuron.max_memory_allocated()
+        self.record["memory"] = device.max_memory_allocated()
 
     def _eager(self) -> None:
         if not {"forward", "backward", "generate", "fallback"}.intersection(self._wanted):
@@ -91,7 +92,7 @@ class Run:
             return
         with self._timed("forward again"), torch.no_grad():
             self.device.forward()
-            torch.neuron.synchronize()
+            device.synchronize()
         if "backward" in self._wanted and self._gradients:
             with self._checking("backward"):
                 gradients = self.device.gradients(returned)
@@ -175,7 +176,7 @@ class Run:
         try:
             with self._timed(name):
                 yield
-                torch.neuron.synchronize()
+                device.synchronize()
             verdict = PASSED
         except _Wrong as wrong:
             verdict = WRONG
