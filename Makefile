@@ -69,6 +69,7 @@ bench: build
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/generate.py
 
 # Quick when nothing changed: ninja looks at the dependencies of every object file.
 build: setup
