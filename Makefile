@@ -75,6 +75,7 @@ bench: build
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/generate.py
 	$(BIN)/python benchmarks/sft.py
 
 # Quick when nothing changed: ninja looks at the dependencies of every object file.
