@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from agreement import agree, on_device, refused
+from agreement import agree, on_device, refused, same
 
 import torch_neuronx
 
@@ -131,6 +131,18 @@ def test_regions_are_refused_as_on_the_cpu():
     x = torch.randn(2, 3, 8, 8)
     refused(lambda x, r: torch.ops.torchvision.roi_align(x, r, 1.0, 2, 2, 2, False), x, boxes(3))
     refused(lambda x, r: ops.roi_align(x, r, 2), x, rois().double())
+
+
+def test_autocast_computes_in_float32():
+    """As torchvision does on CUDA: the features may be bfloat16 beside boxes of float32."""
+    x, r = torch.randn(2, 3, 8, 8).bfloat16(), rois()
+    want = ops.roi_align(x.float(), r, 2, sampling_ratio=2).bfloat16()
+    kept = ops.nms(boxes(30).bfloat16().float(), scores(30), 0.3)
+    with torch.autocast("neuron", torch.bfloat16):
+        got = ops.roi_align(x.to("neuron"), r.to("neuron"), 2, sampling_ratio=2)
+        ours = ops.nms(boxes(30).bfloat16().to("neuron"), scores(30).to("neuron"), 0.3)
+    same(got, want)
+    same(ours, kept)
 
 
 BOXES = {
