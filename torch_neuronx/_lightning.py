@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from torch_neuronx import device as neuron
+
 
 def register(package: str) -> tuple[type, type]:
     """The accelerator's and the strategy's class for `package`, registered there as "neuron"."""
@@ -41,14 +43,14 @@ def _accelerator(base: Any) -> type:
                     f"Lightning chose the device {device} for the accelerator 'neuron'; pass "
                     "strategy='neuron' as well."
                 )
-            torch.neuron.set_device(device)
+            neuron.set_device(device)
 
         def teardown(self) -> None:
-            torch.neuron.empty_cache()
+            neuron.empty_cache()
 
         def get_device_stats(self, device: torch.device | str | int) -> dict[str, Any]:
             """PyTorch's memory statistics of `device`, in bytes."""
-            return torch.neuron.memory_stats(device)
+            return neuron.memory_stats(device)
 
         @staticmethod
         def parse_devices(devices: int | str | Sequence[int]) -> list[int]:
@@ -74,7 +76,7 @@ def _accelerator(base: Any) -> type:
 
         @staticmethod
         def is_available() -> bool:
-            return torch.neuron.is_available()
+            return neuron.is_available()
 
         @staticmethod
         def name() -> str:

@@ -37,19 +37,19 @@ class Regression(lightning.LightningModule):
         self.dtypes.add(y.dtype)
         return (y - x.sum(1, keepdim=True)).float().square().mean()
 
-    def training_step(self, batch, _):
+    def training_step(self, batch, index):
         loss = self.error(batch)
         self.losses.append(loss.detach())
         self.log("training", loss)
         return loss
 
-    def validation_step(self, batch, _):
+    def validation_step(self, batch, index):
         self.log("validation", self.error(batch))
 
-    def test_step(self, batch, _):
+    def test_step(self, batch, index):
         self.log("test", self.error(batch))
 
-    def predict_step(self, batch, _):
+    def predict_step(self, batch, index):
         return self.model(batch[0])
 
     def configure_optimizers(self):
@@ -93,15 +93,30 @@ def test_fit_validate_test_and_predict(tmp_path):
     close(predicted, want_predicted, TERMS)
 
 
-@pytest.mark.parametrize("precision", ["bf16-mixed", "16-mixed"])
-def test_mixed_precision(tmp_path, precision):
-    _, want, _ = everything(tmp_path, "cpu")
+def scaled_by(scale):
+    scaler = torch.amp.GradScaler("neuron", init_scale=scale)
+    return lightning.pytorch.plugins.MixedPrecision("16-mixed", "neuron", scaler)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mixed_precision(tmp_path, dtype):
+    """A scale of 1 overflows nowhere; with Lightning's, of 65536, float16 skips the first steps."""
+    half = {"precision": "bf16-mixed"} if dtype is torch.bfloat16 else {"plugins": [scaled_by(1.0)]}
+    _, want, _ = everything(tmp_path, "cpu", gradient_clip_val=None)
     with torch_neuronx.no_fallback():
-        module, got, _ = everything(tmp_path, "neuron", precision=precision, gradient_clip_val=None)
-    dtype = torch.bfloat16 if precision == "bf16-mixed" else torch.float16
+        module, got, _ = everything(tmp_path, "neuron", gradient_clip_val=None, **half)
     assert module.dtypes == {dtype}
     for g, w in zip(got, want, strict=True):
         close(g, w, 2 * 3 * STEPS, dtype)  # three roundings a layer and step
+
+
+def test_float16_has_a_scaler_of_the_device(tmp_path):
+    runs = trainer(tmp_path, "neuron", precision="16-mixed", gradient_clip_val=None)
+    with torch_neuronx.no_fallback():
+        runs.fit(Regression(), loader())
+    scaler = runs.strategy.precision_plugin.scaler
+    assert scaler.is_enabled()
+    assert scaler._scale.device.type == "neuron"
 
 
 def test_a_checkpoint_continues_where_it_was_written(tmp_path):
