@@ -29,7 +29,7 @@ test: build
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 	rm -f $(SLICE)
 	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
-		--mode forward backward compiled --samples 1 --minutes 15
+		--database op --dtype float32 --mode forward backward compiled --samples 1 --minutes 15
 	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
@@ -40,7 +40,7 @@ fuzz: build
 fuzz-ops: build
 	PYTHONPATH=tests $(BIN)/python -m fuzz.runner $(ARGS)
 
-# PyTorch's own descriptions of its operators, for instance with ARGS="--only 'linalg.*' --mode out".
+# All of PyTorch's own descriptions of its operators; less with ARGS="--only 'linalg.*' --mode out".
 contract: build
 	PYTHONPATH=tests $(BIN)/python -m contract.run $(ARGS)
 
@@ -75,6 +75,8 @@ bench: build
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/generate.py
+	$(BIN)/python benchmarks/sft.py
 
 # Quick when nothing changed: ninja looks at the dependencies of every object file.
 build: setup

@@ -212,11 +212,17 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
   if (!view) {
     return tensor;
   }
+  const auto type = c10::scalarTypeToTypeMeta(view->dtype);
   auto result = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(tensor.storage()), device::kTensorKeys, tensor.dtype()
+      c10::Storage(tensor.storage()), device::kTensorKeys, type
   );
   auto* impl = result.unsafeGetTensorImpl();
-  impl->set_sizes_and_strides(view->sizes, view->strides, tensor.storage_offset() + view->offset);
+  const auto begin = tensor.storage_offset() * tensor.itemsize() / type.itemsize();
+  impl->set_sizes_and_strides(view->sizes, view->strides, begin + view->offset);
+  impl->_set_neg(view->neg);
+  if (view->conj) {
+    impl->_set_conj(true);
+  }
   if (!result.is_inference() && !tensor.is_inference()) {
     impl->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
   }

@@ -38,10 +38,12 @@ struct Result {
   int base = -1;  // Write: whose slot receives the buffer
 };
 
-// How a returned tensor sees the storage of another one.
+// How a returned tensor sees the storage of another one, in elements of its own dtype.
 struct View {
+  c10::ScalarType dtype;
   std::vector<int64_t> sizes, strides;
-  int64_t offset;  // from the other tensor's own
+  int64_t offset;  // from where the other tensor begins
+  bool conj, neg;  // of what is there
 };
 
 // One value that the operator returns. What a base was written with can be returned too, through a

@@ -329,9 +329,16 @@ c10::IValue to_value(py::handle object) {
 
 dispatch::View to_view(py::handle object) {
   auto item = object.cast<py::tuple>();
-  auto sizes = dims_of(item[0]);
-  auto strides = dims_of(item[1]);
-  return {{sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}, item[2].cast<int64_t>()};
+  auto sizes = dims_of(item[1]);
+  auto strides = dims_of(item[2]);
+  return {
+      dtype_of(item[0]),
+      {sizes.begin(), sizes.end()},
+      {strides.begin(), strides.end()},
+      item[3].cast<int64_t>(),
+      item[4].cast<bool>(),
+      item[5].cast<bool>()
+  };
 }
 
 dispatch::Return to_return(py::handle object) {

@@ -79,6 +79,13 @@ OVERLAPPING = {
     "out_gather": lambda d: window(d, lambda a, b: torch.gather(b, 0, integers(d, 0, 1), out=a)),
     "out_cat": lambda d: (lambda x: torch.cat([x[:2], x[:2]], out=x))(v(d, 4)),
     "out_cat_resized": lambda d: (lambda x: torch.cat([x, x], out=x))(v(d, 4)),
+    "index_put_itself": lambda d: (lambda x: x.index_put_((integers(d, 1, 1, 0),), x))(v(d, 3)),
+    "index_add_itself": lambda d: (lambda x: x.index_add_(0, integers(d, 1, 1, 0), x))(v(d, 3)),
+    "index_copy_itself": lambda d: (lambda x: x.index_copy_(0, integers(d, 1, 2, 0), x))(v(d, 3)),
+    "scatter_itself": lambda d: (lambda x: x.scatter_(0, integers(d, 1, 1, 0), x))(v(d, 3)),
+    "out_gather_itself": lambda d: (lambda x: torch.gather(x, 0, integers(d, 1, 0, 2), out=x))(
+        v(d, 3)
+    ),
     "out_index_select": lambda d: (
         lambda x: torch.index_select(x, 0, integers(d, 1, 0), out=x[:2])
     )(v(d, 4)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .guards import finite
+from .guards import attends, finite
 from .op import Op, each
 from .slots import (
     COMPLEX,
@@ -186,6 +186,7 @@ LAYERS = (
         "F.scaled_dot_product_attention({}, {}, {})",
         (tensor(FLOAT, (3, 4)), alike(), alike()),
         accumulates=True,
+        guard=attends,
     ),
     Op(
         "F.interpolate({}, scale_factor=2, mode={})",

@@ -170,7 +170,8 @@ class _Lowering:
                 self.sources.setdefault(storage_of(new), source)
 
     def _add_sources(self, values: dict[fx.Node, Any]) -> None:
-        """Of results that share a storage, one that fills it is made; the others are its views."""
+        """Of results that share a storage, one that fills it is made; the others are its views. If
+        none does, that is the value of which all of them are views."""
         shared: dict[StorageKey, list[fx.Node]] = {}
         for node in self.captured.outputs:
             if _is_placed(node) and isinstance(values[node], Value):
@@ -178,16 +179,19 @@ class _Lowering:
         for storage, nodes in shared.items():
             if storage in self.sources or storage[1] in self.captured.mutated_storages:
                 continue
-            filling = next((n for n in nodes if self._fills(n, nodes)), None)
+            shares = len(set(nodes)) > 1 or any(map(_is_lazy, nodes))
+            viewed = [storage[0]] if shares and _is_placed(storage[0]) else []
+            filling = next((n for n in [*nodes, *viewed] if self._fills(n, nodes)), None)
             if filling is not None:
                 meta, offset = self._meta(filling)
                 self.sources[storage] = _Source(self._fresh(filling, values), meta, offset)
 
     def _fills(self, node: fx.Node, nodes: list[fx.Node]) -> bool:
         meta, offset = self._meta(node)
-        if offset or memory_order(meta.shape, meta.strides) is None:
+        if _is_lazy(node) or offset or memory_order(meta.shape, meta.strides) is None:
             return False
-        return all(_end(*self._meta(other)) <= meta.numel for other in nodes)
+        nbytes = meta.numel * meta.dtype.itemsize
+        return all(_end(*self._meta(other)) <= nbytes for other in nodes)
 
     def _returned(self, node: Any, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
         if node is None:
@@ -205,13 +209,15 @@ class _Lowering:
                 "return or keep for its backward pass: clone it"
             )
         source = self.sources.get(storage_of(node)) if _is_placed(node) else None
-        if source is None or source.meta.dtype != node.meta["val"].dtype:
+        if source is None:
             return self._fresh(node, values)
         meta, offset = self._meta(node)
-        view = (meta.shape, meta.strides, offset - source.offset)
-        if view == (source.meta.shape, source.meta.strides, 0) and not source.is_update:
+        begin = source.offset * source.meta.dtype.itemsize // meta.dtype.itemsize
+        lazy = node.meta["val"].is_conj(), node.meta["val"].is_neg()
+        is_same = (meta, offset, any(lazy)) == (source.meta, source.offset, False)
+        if is_same and not source.is_update:
             return source.returned
-        return (*source.returned, view)
+        return (*source.returned, (meta.dtype, meta.shape, meta.strides, offset - begin, *lazy))
 
     def _fresh(self, node: fx.Node, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
         meta = graph.meta_of(node.meta["val"], self.symbols)
@@ -237,18 +243,21 @@ class _Lowering:
 
 
 def _is_placed(node: Any) -> bool:
-    """Whether it is a tensor of the device whose place in its storage does not depend on data, and
-    whose elements are those of the storage, not their conjugates or negatives."""
+    """Whether it is a tensor of the device whose place in its storage does not depend on data."""
     val = node.meta.get("val") if isinstance(node, fx.Node) else None
     if not isinstance(val, torch.Tensor) or val.device.type != "neuron":
-        return False
-    if val.is_conj() or val.is_neg():
         return False
     return not free_unbacked_symbols(val.storage_offset())
 
 
+def _is_lazy(node: fx.Node) -> bool:
+    """Whether its elements are conjugates or negatives of those in its storage."""
+    return node.meta["val"].is_conj() or node.meta["val"].is_neg()
+
+
 def _end(meta: graph.Meta, offset: int) -> int:
-    """Elements from the start of the storage to the end of the view."""
+    """Bytes from the start of the storage to the end of the view."""
     if not math.prod(meta.shape):
         return 0
-    return offset + 1 + sum((n - 1) * s for n, s in zip(meta.shape, meta.strides, strict=True))
+    last = offset + sum((n - 1) * s for n, s in zip(meta.shape, meta.strides, strict=True))
+    return (last + 1) * meta.dtype.itemsize

@@ -28,8 +28,9 @@ def may_be_refused(
     ):
         return True
     written = {spec.index for spec, _ in targets}
+    small = _is_small(call)
     return any(
-        _place(a) != _place(b) and (a.index in written or b.index in written)
+        (small or _place(a) != _place(b)) and (a.index in written or b.index in written)
         for a, b in _overlapping(call.tensors())
     )
 
@@ -83,13 +84,14 @@ def writes_interact(written: Sequence[Any], call: Call) -> bool:
 
 
 def _has_mixed_dtypes(call: Call) -> bool:
-    """Few meta kernels look at whether dtypes go together.
+    """Few meta kernels look at whether dtypes go together."""
+    return len({t.dtype for t in call.tensors()}) > 1 and _is_small(call)
 
-    Large calls are left to the op's rule, for the second look costs a run on the host.
-    """
-    tensors = list(call.tensors())
-    small = sum(math.prod(t.sizes) for t in tensors) <= _SECOND_LOOK_LIMIT
-    return small and len({t.dtype for t in tensors}) > 1
+
+def _is_small(call: Call) -> bool:
+    """Large calls are left to the op's rule where a refusal is unlikely (mixed dtypes, a tensor as
+    input and as target), for the second look costs a run on the host."""
+    return sum(math.prod(t.sizes) for t in call.tensors()) <= _SECOND_LOOK_LIMIT
 
 
 def _has_overflow(call: Call, results: Iterable[torch.dtype]) -> bool:

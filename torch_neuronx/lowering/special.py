@@ -134,9 +134,10 @@ def zeta(s, q):
 
 
 def _trigamma(x):
-    """psi'(x), by reflection below 1/2."""
+    """psi'(x), by reflection below 1/2; zeta has no limit at infinity."""
     low = x < 0.5
     value = hlo.zeta(number(2.0, x), hlo.select(low, 1.0 - x, x))
+    value = where(x == math.inf, 0.0, value)
     sine = hlo.sine(x * math.pi)
     return hlo.select(low, (math.pi**2) / (sine * sine) - value, value)
 

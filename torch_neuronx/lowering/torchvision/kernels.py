@@ -1,0 +1,29 @@
+"""torchvision's operators on regions of images: its own CPU kernels, called from programs.
+
+A region's samples are as many as its size asks for (`sampling_ratio=0`), which no program of fixed
+length has, and the kernels skip what a region leaves out. Where programs cannot call kernels, the
+operators run on the host.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from torch_neuronx.lowering.kernels import runs_kernel
+
+_NAMES = (
+    "roi_align",
+    "_roi_align_backward",
+    "roi_pool",
+    "_roi_pool_backward",
+    "ps_roi_align",
+    "_ps_roi_align_backward",
+    "ps_roi_pool",
+    "_ps_roi_pool_backward",
+    "deform_conv2d",
+    "_deform_conv2d_backward",
+)
+
+# What they refuse depends on shapes and dtypes, which are known, and refused, before they run.
+for _name in _NAMES:
+    runs_kernel(getattr(torch.ops.torchvision, _name).default, may_fail=False)
