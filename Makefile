@@ -1,4 +1,4 @@
-# make run | test | test-compiled | fuzz | fuzz-ops | contract | lint | build | bench | clean. Needs
+# make run | test | test-compiled | fuzz | fuzz-ops | contract | sweep | lint | build | bench | clean. Needs
 # python3.11+, a C++20 compiler and make.
 #
 # TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
@@ -16,7 +16,7 @@ PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
 # What the environment was made from: it is renewed when any of these change.
 KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 
-.PHONY: run test test-compiled fuzz fuzz-ops contract lint format build docs bench setup clean
+.PHONY: run test test-compiled fuzz fuzz-ops contract sweep lint format build docs bench setup clean
 
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
@@ -44,6 +44,11 @@ fuzz-ops: build
 contract: build
 	PYTHONPATH=tests $(BIN)/python -m contract.run $(ARGS)
 
+# Every architecture of Transformers, timm and Diffusers, reduced, beside the CPU: hours for all, a
+# few minutes for some, for instance with ARGS="--only 'transformers/llama/*' gpt2".
+sweep: build
+	$(BIN)/python -m torch_neuronx.sweep --html build/sweep/sweep.html $(ARGS)
+
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
 	$(BIN)/python -m pytest $(PARALLEL) --compiled tests/ops tests/training $(ARGS)
@@ -62,6 +67,7 @@ format: setup
 docs: build
 	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
 	PYTHONPATH=tests $(BIN)/python -m contract.page > docs/coverage.md
+	$(BIN)/python -m torch_neuronx.sweep.summary tests/huggingface/last_sweep.json docs/sweep.md
 
 bench: build
 	$(BIN)/python benchmarks/import_time.py
@@ -69,6 +75,8 @@ bench: build
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/generate.py
+	$(BIN)/python benchmarks/sft.py
 
 # Quick when nothing changed: ninja looks at the dependencies of every object file.
 build: setup

@@ -37,11 +37,13 @@ def main(argv: list[str] | None = None) -> dict[str, torch.Tensor | list[float]]
         in_channels=1,
         out_channels=1,
         layers_per_block=1,
-        block_out_channels=(args.width, 2 * args.width),
+        block_out_channels=(args.width, args.width),
         down_block_types=("DownBlock2D", "AttnDownBlock2D"),
         up_block_types=("AttnUpBlock2D", "UpBlock2D"),
         norm_num_groups=8,
     ).to(args.device)
+    if args.compile:
+        model.compile(backend="inductor" if args.device == "cpu" else "neuron")
     noising = DDPMScheduler(1000, beta_schedule="squaredcos_cap_v2")
     optimizer = torch.optim.AdamW(model.parameters(), args.lr)
     average = EMAModel(model.parameters(), decay=0.995, use_ema_warmup=True, power=3 / 4)
@@ -91,8 +93,9 @@ def main(argv: list[str] | None = None) -> dict[str, torch.Tensor | list[float]]
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     made.add_argument("--device", choices=("neuron", "cpu"), default="neuron")
+    made.add_argument("--compile", action="store_true", help="torch.compile the model")
     made.add_argument("--picture", default="diffusion.png", help="where the drawn digits go")
-    numbers = {"steps": 400, "batch": 64, "width": 32, "draws": 25, "lr": 2e-3, "seed": 0}
+    numbers = {"steps": 400, "batch": 32, "width": 32, "draws": 25, "lr": 2e-3, "seed": 0}
     for name, value in numbers.items():
         made.add_argument(f"--{name}", type=type(value), default=value, help=f"default {value}")
     return made

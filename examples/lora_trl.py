@@ -24,16 +24,9 @@ def base_model(args: argparse.Namespace, vocabulary: int) -> LlamaForCausalLM:
     if args.base:
         return AutoModelForCausalLM.from_pretrained(args.base, dtype=torch.float32)
     torch.manual_seed(args.seed)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=args.width,
-            intermediate_size=3 * args.width,
-            num_hidden_layers=args.layers,
-            num_attention_heads=4,
-            tie_word_embeddings=True,
-        )
-    )
+    sizes = {"hidden_size": args.width, "intermediate_size": 3 * args.width}
+    sizes |= {"num_hidden_layers": args.layers, "num_attention_heads": 4}
+    return LlamaForCausalLM(LlamaConfig(vocabulary, tie_word_embeddings=True, **sizes))
 
 
 def config(args: argparse.Namespace, steps: int, rate: float) -> SFTConfig:
@@ -46,6 +39,7 @@ def config(args: argparse.Namespace, steps: int, rate: float) -> SFTConfig:
         per_device_train_batch_size=args.batch,
         max_length=LENGTH,
         pad_to_multiple_of=LENGTH,
+        dataloader_drop_last=True,  # or an epoch's last batch has shapes, and programs, of its own
         logging_steps=1,
         save_strategy="no",
         seed=args.seed,
@@ -64,7 +58,7 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
     tokenizer = corpus.tokenizer_for(texts, args.vocabulary)
     model = base_model(args, len(tokenizer))
     base = args.base or f"{args.output}/base"
-    rows, losses = {}, {}
+    rows, losses, late = {}, {}, []
 
     def tune(name: str, samples: list[dict[str, str]], steps: int, rate: float, **options):
         watch = Watch(args.device)
@@ -79,7 +73,7 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
         trainer.train()
         losses[name] = watch.losses
         rows[f"{name}: first, last loss"] = f"{watch.losses[0]:.3f}, {watch.losses[-1]:.3f}"
-        rows[f"{name}: late programs"] = str(watch.late_programs())
+        late.append(watch.late_programs())
         return trainer
 
     if not args.base:
@@ -107,8 +101,9 @@ def main(argv: list[str] | None = None) -> dict[str, list[float]]:
     said = merged.generate(question, max_new_tokens=40, do_sample=False)
     print(tokenizer.decode(said[0], skip_special_tokens=True))
     rows["merged on CPU, logits differ"] = f"{difference:.1e}"
+    rows["new programs after step 3"] = str(sum(late))
     summary.show(args.device, rows)
-    return {**losses, "difference": [difference]}
+    return {**losses, "difference": [difference], "late": late}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -219,6 +219,10 @@ at::Tensor seen_as(const at::Tensor& tensor, const std::optional<View>& view) {
   auto* impl = result.unsafeGetTensorImpl();
   const auto begin = tensor.storage_offset() * tensor.itemsize() / type.itemsize();
   impl->set_sizes_and_strides(view->sizes, view->strides, begin + view->offset);
+  impl->_set_neg(view->neg);
+  if (view->conj) {
+    impl->_set_conj(true);
+  }
   if (!result.is_inference() && !tensor.is_inference()) {
     impl->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
   }

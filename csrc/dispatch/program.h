@@ -43,6 +43,7 @@ struct View {
   c10::ScalarType dtype;
   std::vector<int64_t> sizes, strides;
   int64_t offset;  // from where the other tensor begins
+  bool conj, neg;  // of what is there
 };
 
 // One value that the operator returns. What a base was written with can be returned too, through a

@@ -335,7 +335,9 @@ dispatch::View to_view(py::handle object) {
       dtype_of(item[0]),
       {sizes.begin(), sizes.end()},
       {strides.begin(), strides.end()},
-      item[3].cast<int64_t>()
+      item[3].cast<int64_t>(),
+      item[4].cast<bool>(),
+      item[5].cast<bool>()
   };
 }
 

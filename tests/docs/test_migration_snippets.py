@@ -13,9 +13,7 @@ pytest.importorskip("transformers", reason="the page ports scripts of transforme
 
 PAGE = "docs/migration.md"
 BEFORE, AFTER = "python before", "python"
-ELSEWHERE = re.compile(
-    r"torch\.cuda|torch\.backends\.cuda|torch_xla|torch_neuronx\.trace\b|openxla"
-)
+ELSEWHERE = re.compile(r"torch\.(backends\.)?cuda|torch_xla|torch_neuronx\.trace\b")
 
 
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")

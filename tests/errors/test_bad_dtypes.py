@@ -56,6 +56,8 @@ KINDS = {
     "alpha_float": lambda d: v(d, 3, dtype=I64).add(v(d, 3, dtype=I64), alpha=0.5),
     "alpha_of_bool": lambda d: mask(d, 3).add(mask(d, 3), alpha=2.5),
     "sub_bool": lambda d: mask(d, 3) - mask(d, 3),
+    "sub_from_bool": lambda d: mask(d, 3) - 1,
+    "sub_from_no_bool": lambda d: mask(d, 0) - 1,
     "neg_bool": lambda d: -mask(d, 3),
     "not_float": lambda d: ~v(d, 3),
     "and_float": lambda d: v(d, 3) & v(d, 3),

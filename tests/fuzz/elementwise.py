@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .guards import divides, fits_integer
+from .guards import divides, fits_integer, gives_gradients, has_absolutes
 from .op import Op, each
 from .slots import (
     ANY,
@@ -36,8 +36,11 @@ UNARY = (
     *each("isnan isfinite logical_not", "torch.NAME({})", tensor(ANY)),
     *each("isposinf isneginf", "torch.NAME({})", tensor(REAL)),
     *each("bitwise_not", "torch.NAME({})", tensor(WHOLE)),
-    *each("silu gelu softplus elu selu hardtanh hardswish mish", "F.NAME({})", tensor(FLOAT)),
-    *each("leaky_relu celu logsigmoid softsign tanhshrink", "F.NAME({})", tensor(FLOAT)),
+    *each("silu gelu softplus", "F.NAME({})", tensor(FLOAT)),
+    *each("elu selu", "F.NAME({})", tensor(FLOAT), guard=gives_gradients),
+    *each("hardtanh hardswish mish leaky_relu", "F.NAME({})", tensor(FLOAT)),
+    *each("celu", "F.NAME({})", tensor(FLOAT), guard=gives_gradients),
+    *each("logsigmoid softsign tanhshrink", "F.NAME({})", tensor(FLOAT)),
     Op("torch.round({}, decimals=1)", (tensor((torch.float32, torch.float64)),)),
     Op("torch.nan_to_num({}, nan={})", (tensor(REAL), number())),
     Op("torch.clamp({}, min={})", (tensor(REAL), number())),
@@ -83,8 +86,8 @@ BINARY = (
     *each(
         "bitwise_and bitwise_or bitwise_xor", "torch.NAME({}, {})", tensor(WHOLE), partner(WHOLE)
     ),
-    *each("lshift rshift", "torch.bitwise_left_shift({}, {})", tensor(INTEGER), integer(0, 3)),
-    *each("gcd lcm", "torch.NAME({}, {})", tensor(INTEGER), partner(INTEGER)),
+    *each("left right", "torch.bitwise_NAME_shift({}, {})", tensor(INTEGER), integer(0, 3)),
+    *each("gcd lcm", "torch.NAME({}, {})", tensor(INTEGER), partner(INTEGER), guard=has_absolutes),
     *each("nextafter heaviside", "torch.NAME({}, {})", tensor((torch.float64,)), partner(None)),
     *each("logical_and logical_or logical_xor", "torch.NAME({}, {})", tensor(ANY), partner(ANY)),
     Op("torch.float_power({}, {})", (tensor(FLOAT), partner(REAL))),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 
 from .elementwise import BINARY, CASTS, COMPARISONS, TERNARY, UNARY
-from .guards import finite, without_nan
+from .guards import finite, multiplies, tells_equals_apart, without_nan
 from .layers import LAYERS, PRODUCTS
 from .op import Group, Op, each
 from .rearranging import INDEXING, LAYOUT, VIEWS
@@ -38,7 +38,12 @@ REDUCTIONS = (
         "mean logsumexp", "torch.NAME({}, {}, {})", tensor(INEXACT), dim(), flag(), accumulates=True
     ),
     *each("sum nansum", "torch.NAME({}, {}, {})", tensor(REAL), dims(), flag(), accumulates=True),
-    *each("prod", "torch.NAME({}, {}, {})", tensor(ANY), dim(), flag(), accumulates=True),
+    Op(
+        "torch.prod({}, {}, {})",
+        (tensor(ANY), dim(), flag()),
+        accumulates=True,
+        guard=multiplies,
+    ),
     *each(
         "sum", "torch.NAME({}, {}, dtype={})", tensor(ANY), dim(), dtype(INEXACT), accumulates=True
     ),
@@ -66,7 +71,7 @@ REDUCTIONS = (
     ),
     Op("torch.norm({})", (tensor(FLOAT),), accumulates=True),
     Op("torch.aminmax({}, dim={})", (tensor(REAL), dim())),
-    Op("torch.median({}, {}).values", (tensor(REAL), dim())),
+    Op("torch.median({}, {}).values", (tensor(REAL), dim()), guard=tells_equals_apart),
     Op("torch.quantile({}, {})", (tensor((torch.float32, torch.float64)), choice("0.5", "0.3"))),
     Op(
         "torch.mean({}, {}, dtype=torch.float32)",
@@ -95,8 +100,12 @@ SCANS = (
         (tensor((*REAL, torch.bool)), dim(), flag()),
     ),
     Op("torch.argsort({}, dim={}, stable=True)", (tensor(REAL), dim())),
-    Op("torch.topk({}, 2, {}, largest={}).values", (tensor(REAL), dim(), flag())),
-    Op("torch.kthvalue({}, 1, {}).values", (tensor(REAL), dim())),
+    Op(
+        "torch.topk({}, 2, {}, largest={}).values",
+        (tensor(REAL), dim(), flag()),
+        guard=tells_equals_apart,
+    ),
+    Op("torch.kthvalue({}, 1, {}).values", (tensor(REAL), dim()), guard=tells_equals_apart),
     Op("torch.diff({}, dim={})", (tensor(ANY), dim())),
     Op("torch.searchsorted(torch.sort({})[0], {})", (tensor(REAL, (1, 1)), partner(None))),
     Op("torch.bucketize({}, torch.sort({})[0])", (tensor(REAL), tensor(REAL, (1, 1)))),

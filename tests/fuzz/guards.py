@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from . import memory
@@ -16,9 +18,22 @@ def fits_integer(t: torch.Tensor, *others: torch.Tensor) -> bool:
 
 def divides(t: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether the division of integers is one: by zero it is an error, in an order of checks that
-    is nobody's.
+    is nobody's, and of the smallest integer by -1 some of the CPU's kernels end the process.
     """
-    return other.dtype.is_floating_point or bool((other != 0).all())
+    if other.dtype.is_floating_point:
+        return True
+    return bool((other != 0).all()) and (has_absolutes(t) or bool((other != -1).all()))
+
+
+def has_absolutes(*tensors: torch.Tensor) -> bool:
+    """Whether the absolute value of each integer is one: without it the CPU's least common multiple
+    ends the process.
+    """
+    return not any(
+        (t == torch.iinfo(t.dtype).min).any()
+        for t in tensors
+        if t.dtype in (torch.int64, torch.int32)
+    )
 
 
 def finite(*tensors: torch.Tensor) -> bool:
@@ -35,9 +50,34 @@ def attends(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool
     return without_nan(query.double() @ key.double().mT)
 
 
+def multiplies(t: torch.Tensor) -> bool:
+    """Whether the product of the elements stays in range whatever their order: beyond it, infinity
+    may meet a zero.
+    """
+    sizes = t.detach().abs().double()
+    sizes = sizes[(sizes > 0) & sizes.isfinite()]
+    wide = t.dtype in (torch.float64, torch.complex128)
+    limit = torch.finfo(torch.float64 if wide else torch.float32).max
+    return bool(sizes.log2().abs().sum() < math.log2(limit)) or not t.dtype.is_floating_point
+
+
 def without_nan(t: torch.Tensor) -> bool:
     """Whether the elements have an order."""
     return not t.isnan().any()
+
+
+def gives_gradients(t: torch.Tensor) -> bool:
+    """Whether the gradient of an exponential linear unit is told: the CPU's vectors have another
+    one for NaN than what is left after them.
+    """
+    return not t.requires_grad or without_nan(t)
+
+
+def tells_equals_apart(t: torch.Tensor) -> bool:
+    """Whether nobody sees which of several equal elements was chosen: one of them alone would get a
+    gradient.
+    """
+    return not t.requires_grad or (without_nan(t) and t.unique().numel() == t.numel())
 
 
 def apart(*tensors: torch.Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -49,10 +50,12 @@ def may_write(target: torch.Tensor, others: Iterable[torch.Tensor]) -> bool:
 def node(tensor: torch.Tensor) -> str:
     """The name of the function that a gradient goes to first, "" for none.
 
-    Autograd gives none for one of several views of a function after another was written.
+    Autograd gives none for one of several views of a function after another was written. Attention
+    has a function for each kind of device.
     """
     try:
-        return tensor.grad_fn.name() if tensor.grad_fn is not None else ""
+        name = tensor.grad_fn.name() if tensor.grad_fn is not None else ""
+        return re.sub("^ScaledDotProduct.*", "ScaledDotProductBackward", name)
     except RuntimeError:
         return ""
 

@@ -6,9 +6,9 @@ from running_examples import run, same_losses
 
 STEPS, WIDTH, DRAWS = 4, 16, 4
 SMALL = ("--steps", STEPS, "--batch", 8, "--width", WIDTH, "--draws", DRAWS)
-# The longest sums of the network: 3x3 convolutions over at most 4*WIDTH channels, five resnet
+# The longest sums of the network: 3x3 convolutions over at most 2*WIDTH channels, five resnet
 # blocks deep, two each.
-TERMS = 5 * 2 * 9 * 4 * WIDTH
+TERMS = 5 * 2 * 9 * 2 * WIDTH
 
 
 def test_the_losses_and_the_drawn_digits_are_those_of_the_cpu(tmp_path):

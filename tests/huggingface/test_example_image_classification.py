@@ -3,7 +3,7 @@
 import pytest
 from running_examples import run, same_losses
 
-STEPS, DEPTH, WIDTH = 8, 2, 32
+STEPS, DEPTH, WIDTH = 40, 2, 32
 SMALL = ("--steps", STEPS, "--batch", 16, "--depth", DEPTH, "--width", WIDTH)
 
 
@@ -19,9 +19,5 @@ def test_the_losses_are_those_of_the_cpu(cpu, options):
     layer = 2 * WIDTH + tokens + WIDTH + 4 * WIDTH  # queries to values, attention, MLP
     same_losses(got["losses"], cpu["losses"], STEPS * 2 * (DEPTH * layer + 2 * WIDTH))
     assert got["programs"][-1] == got["programs"][2]  # a step after the third makes none
-
-
-def test_digits_are_told_apart():
-    """A tenth would be chance; the whole run of the example reaches more than nine."""
-    got = run("image_classification_timm", "neuron", "--steps", 100, "--batch", 32, "--compile")
-    assert got["accuracy"][0] > 0.3
+    # Of 359 images some are a rounding away from another class.
+    assert got["accuracy"][0] == pytest.approx(cpu["accuracy"][0], abs=0.02)

@@ -14,6 +14,7 @@ def test_base_and_adapter_learn_as_on_the_cpu(tmp_path):
     same_losses(got["base"], want["base"], STEPS * terms)
     same_losses(got["adapter"], want["adapter"], 2 * STEPS * terms)
     assert got["base"][-1] < got["base"][0]
+    assert got["late"] == [0, 0]
     # Merging adds the adapter's product to weights of the order of 0.02 before, not after, the sum.
     assert got["difference"][0] < 2**-23 * terms
     assert (tmp_path / "neuron" / "merged" / "model.safetensors").exists()

@@ -31,7 +31,7 @@ def agree(kind, ids=PROMPT, **options):
     return got
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen", "gpt2", "t5"])
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "t5"])
 def test_greedy(kind):
     assert agree(kind, **GREEDY).shape[1] >= NEW
 
@@ -68,21 +68,17 @@ def test_assisted():
 
 
 def test_no_cache():
-    agree("llama", **GREEDY, use_cache=False)
+    agree("llama", max_new_tokens=2, min_new_tokens=2, do_sample=False, use_cache=False)
 
 
 def test_a_stop_string():
     tokenizer = tiny.tokenizer()
     free = generate(tiny.build("llama"), "cpu", PROMPT[:1], **GREEDY)
-    second = tokenizer.decode(free[0, PROMPT.shape[1] + 1])
-    how = {
-        "max_new_tokens": NEW,
-        "do_sample": False,
-        "tokenizer": tokenizer,
-        "stop_strings": second,
-    }
-    stopped = agree("llama", PROMPT[:1], **how)
-    assert stopped.shape[1] < free.shape[1]
+    first = tokenizer.decode(free[0, PROMPT.shape[1]])
+    assert first.isascii()  # no part of a character, which would never be seen
+    how = {"max_new_tokens": NEW, "do_sample": False, "stop_strings": first}
+    stopped = agree("llama", PROMPT[:1], **how, tokenizer=tokenizer)
+    assert stopped.shape[1] == PROMPT.shape[1] + 1
 
 
 def test_a_stopping_criterion_of_ones_own():

@@ -14,10 +14,10 @@ ALLOWED = comparison.tolerance(MODEL)
 WANT = {"logits": torch.linspace(-1, 1, 12).view(3, 4), "ids": torch.arange(3)}
 
 
-def found(change, name="logits", exact=lambda: None):
+def found(change, name="logits", judges=lambda: None):
     got = {key: value.clone() for key, value in WANT.items()}
     got[name] = change(got[name])
-    return comparison.difference(got, WANT, ALLOWED, exact)
+    return comparison.difference(got, WANT, ALLOWED, judges)
 
 
 def test_roundings_agree():
@@ -44,12 +44,19 @@ def test_a_missing_result_is_found():
     assert "other results" in comparison.difference({}, WANT, ALLOWED)
 
 
+def judged_by(exact, *moved):
+    """What the judge says of a device that is off by a thousandth."""
+    judges = comparison.Judges(
+        {**WANT, "logits": WANT["logits"].double() + exact},
+        [{**WANT, "logits": WANT["logits"] + by} for by in moved],
+    )
+    return found(lambda x: x + 1e-3, judges=lambda: judges)
+
+
 def test_float64_judges_what_roundings_do_not_explain():
-    """Both are off by as much from the truth, as after a cancellation; or only one is."""
-    middle = {**WANT, "logits": WANT["logits"].double() + 5e-4}
-    assert not found(lambda x: x + 1e-3, exact=lambda: middle)
-    sharp = {**WANT, "logits": WANT["logits"].double()}
-    assert "from float64 the device" in found(lambda x: x + 1e-3, exact=lambda: sharp)
+    assert not judged_by(5e-4)  # both are as far from the truth, as after a cancellation
+    assert not judged_by(0, 0, 1e-3)  # so is the CPU when its weights are off by a rounding
+    assert "from float64 the device is off by 1.00e-03" in judged_by(0, 1e-6)
 
 
 class Faulty(nn.Module):

@@ -24,7 +24,7 @@ def test_arguments(family, model, task, arguments):
     if "input_ids" in arguments:
         ids = subject.inputs["input_ids"]
         assert ids.shape == (BATCH, LENGTH)
-        assert SPECIAL <= int(ids.min()) and int(ids.max()) < subject.model.config.vocab_size
+        assert int(ids.min()) >= SPECIAL and int(ids.max()) < subject.model.config.vocab_size
         assert 0 < int(subject.inputs["attention_mask"].sum()) < BATCH * LENGTH  # some padding
     output = subject.forward()
     assert ("labels" in arguments) == (getattr(output, "loss", None) is not None)

@@ -3,8 +3,6 @@
 import os
 import time
 
-import pytest
-
 from torch_neuronx.sweep.workers import Limits, run_all
 
 
@@ -23,12 +21,11 @@ def serve(pipe):
         pipe.send({"checks": {"load": "passed"}, "failures": []})
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_every_job_has_an_outcome(workers):
+def test_every_job_has_an_outcome():
     outcomes = {}
     jobs = ["good", "crash", "hang", "grow", "again"]
     limits = Limits(seconds=3, bytes=500 << 20)
-    run_all(jobs, serve, workers, limits, lambda job, record: outcomes.update({job: record}))
+    run_all(jobs, serve, 2, limits, lambda job, record: outcomes.update({job: record}))
     kinds = {job: [f["kind"] for f in record["failures"]] for job, record in outcomes.items()}
     assert kinds == {
         "good": [], "crash": ["crash"], "hang": ["timeout"], "grow": ["memory"], "again": [],

@@ -38,6 +38,18 @@ CONVOLUTIONS = {
         {"stride": (3, 2), "padding": (1, 2), "output_padding": (2, 3), "dilation": 4},
     ),
     "transposed_3d": (F.conv_transpose3d, (1, 2, 3, 2, 3), (2, 3, 2, 2, 2), {"stride": 2}),
+    "two_taps_two_apart_without_edges": (
+        F.conv2d,
+        (1, 2, 4, 4),
+        (2, 2, 2, 3),
+        {"stride": 2, "padding": 1},
+    ),
+    "transposed_two_taps_two_apart_without_edges": (
+        F.conv_transpose2d,
+        (1, 2, 3, 2),
+        (2, 2, 2, 3),
+        {"stride": 2, "padding": 1},
+    ),
     "unbatched": (F.conv2d, (4, 6, 6), (3, 4, 3, 3), {}),
     "empty_batch": (F.conv2d, (0, 4, 6, 6), (3, 4, 3, 3), {}),
 }

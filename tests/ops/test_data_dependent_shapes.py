@@ -33,6 +33,11 @@ def test_nonzero(x):
         agree(lambda x: torch.where(x), x)
 
 
+def test_the_column_of_nonzero_is_contiguous():
+    for x in filter(torch.any, MASKS):
+        assert x.to("neuron").nonzero().stride() == x.nonzero().stride()
+
+
 @pytest.mark.parametrize(
     "x",
     [

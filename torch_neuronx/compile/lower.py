@@ -179,7 +179,8 @@ class _Lowering:
         for storage, nodes in shared.items():
             if storage in self.sources or storage[1] in self.captured.mutated_storages:
                 continue
-            viewed = [storage[0]] if len(set(nodes)) > 1 and _is_placed(storage[0]) else []
+            shares = len(set(nodes)) > 1 or any(map(_is_lazy, nodes))
+            viewed = [storage[0]] if shares and _is_placed(storage[0]) else []
             filling = next((n for n in [*nodes, *viewed] if self._fills(n, nodes)), None)
             if filling is not None:
                 meta, offset = self._meta(filling)
@@ -187,7 +188,7 @@ class _Lowering:
 
     def _fills(self, node: fx.Node, nodes: list[fx.Node]) -> bool:
         meta, offset = self._meta(node)
-        if offset or memory_order(meta.shape, meta.strides) is None:
+        if _is_lazy(node) or offset or memory_order(meta.shape, meta.strides) is None:
             return False
         nbytes = meta.numel * meta.dtype.itemsize
         return all(_end(*self._meta(other)) <= nbytes for other in nodes)
@@ -212,9 +213,11 @@ class _Lowering:
             return self._fresh(node, values)
         meta, offset = self._meta(node)
         begin = source.offset * source.meta.dtype.itemsize // meta.dtype.itemsize
-        if (meta, offset) == (source.meta, source.offset) and not source.is_update:
+        lazy = node.meta["val"].is_conj(), node.meta["val"].is_neg()
+        is_same = (meta, offset, any(lazy)) == (source.meta, source.offset, False)
+        if is_same and not source.is_update:
             return source.returned
-        return (*source.returned, (meta.dtype, meta.shape, meta.strides, offset - begin))
+        return (*source.returned, (meta.dtype, meta.shape, meta.strides, offset - begin, *lazy))
 
     def _fresh(self, node: fx.Node, values: dict[fx.Node, Any]) -> tuple[Any, ...]:
         meta = graph.meta_of(node.meta["val"], self.symbols)
@@ -240,14 +243,16 @@ class _Lowering:
 
 
 def _is_placed(node: Any) -> bool:
-    """Whether it is a tensor of the device whose place in its storage does not depend on data, and
-    whose elements are those of the storage, not their conjugates or negatives."""
+    """Whether it is a tensor of the device whose place in its storage does not depend on data."""
     val = node.meta.get("val") if isinstance(node, fx.Node) else None
     if not isinstance(val, torch.Tensor) or val.device.type != "neuron":
         return False
-    if val.is_conj() or val.is_neg():
-        return False
     return not free_unbacked_symbols(val.storage_offset())
+
+
+def _is_lazy(node: fx.Node) -> bool:
+    """Whether its elements are conjugates or negatives of those in its storage."""
+    return node.meta["val"].is_conj() or node.meta["val"].is_neg()
 
 
 def _end(meta: graph.Meta, offset: int) -> int:

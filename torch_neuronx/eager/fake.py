@@ -136,7 +136,8 @@ def _is_quick_on_cpu(op: OpOverload, call: Call) -> bool:
         return False
     numel = sum(math.prod(t.sizes) for t in call.tensors())
     growth = math.prod(abs(n) for n in _integers(call.args) if n)
-    return 0 < numel <= _QUICK_NUMEL and numel * growth <= _QUICK_RESULT
+    is_of_tensors = any(True for _ in call.tensors())
+    return is_of_tensors and numel <= _QUICK_NUMEL and max(numel, 1) * growth <= _QUICK_RESULT
 
 
 def _integers(values: Any) -> Iterator[int]:

@@ -13,7 +13,6 @@ import torch
 from torch_neuronx.eager.bases import Bases
 from torch_neuronx.lowering import hlo, recipe
 from torch_neuronx.lowering.counted import Counted, packed
-from torch_neuronx.lowering.layout import memory_order
 from torch_neuronx.lowering.value import Value
 
 
@@ -61,8 +60,8 @@ class Placement:
     def _counted(self, result: Counted, strides: tuple[int, ...]) -> tuple[Any, ...]:
         """A new tensor of which the program tells one size."""
         value = result.value
-        order = memory_order(value.shape, strides)
-        assert order is not None
+        # Its own size of 1 may stand for any: the stride of the other dimensions follows it.
+        order = sorted(range(value.ndim), key=lambda d: -strides[d])
         buffer = packed(result, order)
         if not any(count is result.count for count in self._counts):
             self._counts.append(result.count)

@@ -21,8 +21,9 @@ class Launch:
     the outermost in memory on): its sizes are then the largest that it may have, and its buffer is
     flat.
     returns: one per schema return: ("result", k) | ("arg", tensor index) | ("list", [...])
-    | ("none",) | ("value", python value). A view (dtype, sizes, strides, offset) may follow the
-    first two; it has to where result k is a write, whose buffer the new tensor then shares.
+    | ("none",) | ("value", python value). A view (dtype, sizes, strides, offset,
+    conjugated, negated) may follow the first two; it has to where result k is a write, whose buffer
+    the new tensor then shares.
     checks: (exception type name, message with at most one {}).
     donated: bases whose buffers the program may write into, when nothing else holds them.
     """

@@ -88,7 +88,16 @@ def _transposed(shape, x, weight, window, extra, groups):
     edges = [(r - p, r - p + e) for r, p, e in zip(reach, padding, extra, strict=True)]
     ones = [1] * len(stride)
     kernel = _mirrored(weight, groups)
-    return _convolve(shape, x, kernel, ones, edges, dilation, groups, spread=stride)
+    # XLA's ConvOperandSwapper takes two taps over an axis spread by two, without edges, for groups,
+    # and aborts: such an axis gets an edge, and the first result along it is left out.
+    spare = [
+        int((k, s, d, e) == (2, 2, 1, (0, 0)))
+        for k, s, d, e in zip(weight.shape[2:], stride, dilation, edges, strict=True)
+    ]
+    edges = [(low + n, high) for n, (low, high) in zip(spare, edges, strict=True)]
+    wider = [*shape[:2], *(size + n for n, size in zip(spare, shape[2:], strict=True))]
+    y = _convolve(wider, x, kernel, ones, edges, dilation, groups, spread=stride)
+    return hlo.slice(y, [0, 0, *spare], wider)
 
 
 def _mirrored(weight, groups: int):

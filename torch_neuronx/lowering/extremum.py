@@ -14,7 +14,6 @@ from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.elementwise import is_nan, rule_for, where
 from torch_neuronx.lowering.ordering import sort_order, take_along
 from torch_neuronx.lowering.reduction import over
-from torch_neuronx.lowering.registry import infers
 from torch_neuronx.lowering.value import Value
 from torch_neuronx.lowering.views import move_dim
 
@@ -84,25 +83,6 @@ rule_for(aten.argmin.default)(_index("min"))
 def aminmax(out, x, dim=None, keepdim=False):
     dims = over(x, dim)
     return tuple(hlo.reduce(x, dims, kind, keepdim) for kind in ("min", "max"))
-
-
-def _refusing_empty(op):
-    """The metadata of `op`; PyTorch's meta kernel lets a dimension pass that CPU finds empty."""
-
-    def infer(x, *args, **kwargs):
-        dims = over(x, args[0] if args else None)
-        if any(x.shape[d] == 0 for d in dims):
-            raise ValueError("the CPU kernel has the text of this refusal")
-        return op(x, *args, **kwargs)
-
-    infers(op)(infer)
-
-
-for _packet in (aten.max, aten.min):
-    _refusing_empty(_packet.default)
-    _refusing_empty(_packet.dim)
-_refusing_empty(aten.median.dim)
-_refusing_empty(aten.nanmedian.dim)
 
 
 # ---- median ------------------------------------------------------------------------------------

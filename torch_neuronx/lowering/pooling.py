@@ -13,7 +13,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.cast import compute_dtype
-from torch_neuronx.lowering.registry import infers, lowers
+from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.taps import Taps, resample
 
 aten = torch.ops.aten
@@ -83,17 +83,6 @@ def _adaptive_avg_pool(rank: int):
     return rule
 
 
-def _refusing_empty(op, sizes: slice):
-    """The metadata of `op`; PyTorch's meta kernel lets sizes of 0 pass that the CPU refuses."""
-
-    def infer(x, output_size):
-        if 0 in x.shape[sizes]:
-            raise RuntimeError("the CPU kernel has the text of this refusal")
-        return op(x, output_size)
-
-    infers(op)(infer)
-
-
 def _adaptive_avg_pool_backward(rank: int):
     def rule(out, grad, x):
         dx = hlo.convert(grad, compute_dtype(grad.dtype))
@@ -110,8 +99,6 @@ lowers(aten.avg_pool2d_backward.default)(_avg_pool_backward(2))
 lowers(aten.avg_pool3d_backward.default)(_avg_pool_backward(3))
 lowers(aten._adaptive_avg_pool2d.default)(_adaptive_avg_pool(2))
 lowers(aten._adaptive_avg_pool3d.default)(_adaptive_avg_pool(3))
-_refusing_empty(aten._adaptive_avg_pool2d.default, slice(-2, None))
-_refusing_empty(aten._adaptive_avg_pool3d.default, slice(1, None))
 lowers(aten._adaptive_avg_pool2d_backward.default)(_adaptive_avg_pool_backward(2))
 lowers(aten._adaptive_avg_pool3d_backward.default)(_adaptive_avg_pool_backward(3))
 

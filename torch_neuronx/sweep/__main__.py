@@ -45,6 +45,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--memory", type=float, default=6, help="GiB that a worker may hold")
     add("--results", type=Path, default=FOLDER / "results.jsonl")
     add("--json", type=Path, metavar="FILE", help="write all results as one JSON document")
+    add("--compact", type=Path, metavar="FILE", help="write what a repository keeps of them")
     add("--html", type=Path, metavar="FILE", help="write the page")
     add("--quiet", action="store_true", help="no progress bar")
     return parser.parse_args(given)
@@ -115,6 +116,8 @@ def _write(options: argparse.Namespace, records: list[dict[str, Any]]) -> None:
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if options.json:
         options.json.write_text(results.document(records, made))
+    if options.compact:
+        options.compact.write_text(results.compact(records, made))
     if options.html:
         options.html.write_text(page.html(records, made))
 

@@ -10,27 +10,28 @@ from typing import Any
 import torch
 
 import torch_neuronx
+from torch_neuronx import device
 from torch_neuronx.runtime import metrics
 from torch_neuronx.sweep import causes, comparison, generation
 from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.causes import Failure
-from torch_neuronx.sweep.comparison import Tensors
+from torch_neuronx.sweep.comparison import Judges, Tensors
 from torch_neuronx.sweep.locate import first_difference
 from torch_neuronx.sweep.subject import Subject, build
 
 CHECKS = ("load", "forward", "backward", "generate", "fallback", "compile")
 PASSED, FAILED, WRONG = "passed", "failed", "wrong"
-Exact = Callable[[], Tensors | None]
+_MOVES = 6  # runs with weights that are off by a rounding
 
 
 class Run:
     """One architecture's checks. `record` is what the sweep keeps of it, as plain data:
 
     checks: name -> passed, failed (it raised) or wrong (another result); those that do not apply
-    are absent. ran: the checks that were asked for. failures: see `causes.Failure`, one for each check that did not pass, and for a
-    model that does not run on the CPU. seconds: by what took them. memory: peak bytes on the
-    device. programs: how many were compiled and loaded. fallbacks: ops that ran on the host.
-    breaks: graph breaks of torch.compile.
+    are absent. ran: the checks that were asked for. failures: one `causes.Failure` for each check
+    that did not pass, and for what the CPU does not run. seconds: by what took them. memory: peak
+    bytes on the device. programs: how many were compiled and loaded. fallbacks: ops that ran on
+    the host. breaks: graph breaks of torch.compile.
     """
 
     def __init__(
@@ -64,14 +65,14 @@ class Run:
             returned = self.cpu.forward()
             self._outputs = kept(comparison.tensors(returned))
             if not comparison.is_finite(self._outputs):
-                raise ValueError(
-                    "what the CPU returns is not finite, so there is nothing to compare"
-                )
+                raise ValueError("the CPU's own result is not finite: nothing can be compared")
+        self._gradients: Tensors = {}
+        with contextlib.suppress(_Stop), self._reference("cpu backward"):
             self._gradients = kept(self.cpu.gradients(returned))
         if not self._wanted:
             return
         torch_neuronx.clear_op_tracking()
-        torch.neuron.reset_peak_memory_stats()
+        device.reset_peak_memory_stats()
         with self._checking("load"):
             self.device = self.cpu.on("neuron")
         if self.record["checks"]["load"] is not PASSED:
@@ -79,31 +80,33 @@ class Run:
         self._eager()
         if "compile" in self._wanted:
             self._compile()
-        self.record["memory"] = torch.neuron.max_memory_allocated()
+        self.record["memory"] = device.max_memory_allocated()
 
     def _eager(self) -> None:
         if not {"forward", "backward", "generate", "fallback"}.intersection(self._wanted):
             return
         with self._checking("forward"):
             returned = self.device.forward()
-            self._agree(comparison.tensors(returned), self._outputs, 1, self._exact_outputs)
+            self._agree(comparison.tensors(returned), self._outputs, 1, self._judge_outputs)
         if self.record["checks"]["forward"] is FAILED:
             return
         with self._timed("forward again"), torch.no_grad():
             self.device.forward()
-            torch.neuron.synchronize()
+            device.synchronize()
         if "backward" in self._wanted and self._gradients:
             with self._checking("backward"):
                 gradients = self.device.gradients(returned)
-                self._agree(gradients, self._gradients, 3, self._exact_gradients)
+                self._agree(gradients, self._gradients, 3, self._judge_gradients)
         if "generate" in self._wanted and generation.applies(self.architecture, self.cpu.model):
             self._generate()
         if "fallback" in self._wanted:
             self._fallbacks()
 
     def _generate(self) -> None:
-        with self._reference("cpu generate"):
+        with contextlib.suppress(_Stop), self._reference("cpu generate"):
             wanted = generation.tokens(self.cpu)
+        if self._failures and self._failures[-1]["check"] == "cpu generate":
+            return
         with self._checking("generate"):
             got = generation.tokens(self.device)
             if not torch.equal(got.cpu(), wanted):
@@ -115,7 +118,7 @@ class Run:
         with self._checking("compile"), torch.no_grad():
             compiled = torch.compile(self.device.model, backend="neuron", dynamic=False)
             got = comparison.tensors(self.device.forward(compiled))
-            self._agree(got, self._outputs, 1, self._exact_outputs)
+            self._agree(got, self._outputs, 1, self._judge_outputs)
         self.record["breaks"] = sum(torch._dynamo.utils.counters["graph_break"].values())
 
     def _fallbacks(self) -> None:
@@ -127,22 +130,25 @@ class Run:
             failure = Failure("fallback", causes.BACKEND, "host", message, op=", ".join(ops))
             self._failures.append(failure.as_dict())
 
-    def _agree(self, got: Tensors, want: Tensors, passes: int, exact: Exact) -> None:
+    def _agree(
+        self, got: Tensors, want: Tensors, passes: int, judges: Callable[[], Judges | None]
+    ) -> None:
         allowed = comparison.tolerance(self.cpu.model, passes)
-        found = comparison.difference(got, want, allowed, exact)
+        found = comparison.difference(got, want, allowed, judges)
         if found:
             module = first_difference(self.cpu, self.device) if passes == 1 else ""
             raise _Wrong(found, module)
 
-    def _exact_outputs(self) -> Tensors | None:
-        with contextlib.suppress(Exception):  # not every model runs in float64
-            return comparison.tensors(self.cpu.double().forward())
-        return None
+    def _judge_outputs(self) -> Judges | None:
+        return self._judges(lambda subject: comparison.tensors(subject.forward()))
 
-    def _exact_gradients(self) -> Tensors | None:
-        with contextlib.suppress(Exception):
-            exact = self.cpu.double()
-            return exact.gradients(exact.forward())
+    def _judge_gradients(self) -> Judges | None:
+        return self._judges(lambda subject: subject.gradients(subject.forward()))
+
+    def _judges(self, result: Callable[[Subject], Tensors]) -> Judges | None:
+        with contextlib.suppress(Exception):  # not every model runs in float64
+            exact = kept(result(self.cpu.double()))
+            return Judges(exact, [kept(result(self.cpu.moved(seed))) for seed in range(_MOVES)])
         return None
 
     @contextlib.contextmanager
@@ -170,7 +176,7 @@ class Run:
         try:
             with self._timed(name):
                 yield
-                torch.neuron.synchronize()
+                device.synchronize()
             verdict = PASSED
         except _Wrong as wrong:
             verdict = WRONG

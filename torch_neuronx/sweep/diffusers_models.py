@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import torch
 from torch import nn
 
 from torch_neuronx.sweep import libraries
@@ -18,33 +17,26 @@ def architectures() -> list[Architecture]:
     """One for each model class that Diffusers exports."""
     diffusers = libraries.load("diffusers")
     found = []
-    for name in sorted(dir(diffusers)):
-        if not name.endswith(
-            ("Model", "Model2D", "Model3D", "VAE", "Decoder", "Prior")
-        ) and not any(
-            part in name for part in ("Transformer", "UNet", "Autoencoder", "ControlNet", "VQ")
-        ):
-            continue
-        model = getattr(diffusers, name)
-        if not inspect.isclass(model) or not issubclass(model, diffusers.ModelMixin):
-            continue
-        if model is diffusers.ModelMixin or name.startswith("Multi"):
-            continue
-        family = model.__module__.split(".")[2]
-        found.append(Architecture("diffusers", family, name, (), 5))
+    for name in sorted(dir(diffusers.models)):
+        model = getattr(diffusers.models, name, None)
+        # Those named Multi hold several of another class, which they do not make.
+        is_model = inspect.isclass(model) and issubclass(model, diffusers.ModelMixin)
+        if is_model and model is not diffusers.ModelMixin and "Multi" not in name:
+            family = model.__module__.split(".")[2]
+            found.append(Architecture("diffusers", family, name, (), 5))
     return found
 
 
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     """The model, in evaluation mode, and the arguments of its forward."""
-    model_class = getattr(libraries.load("diffusers"), architecture.model)
+    model_class = getattr(libraries.load("diffusers").models, architecture.model)
     model = randomized(model_class(**_configuration(model_class)).eval())
     return model, _arguments(model)
 
 
 def _configuration(model_class: type) -> dict[str, Any]:
     changed = {}
-    for name, parameter in inspect.signature(model_class.__init__).parameters.items():
+    for name, parameter in inspect.signature(model_class).parameters.items():
         if parameter.default is not parameter.empty:
             value = rule(name, parameter.default)
             if value != parameter.default:
@@ -53,12 +45,8 @@ def _configuration(model_class: type) -> dict[str, Any]:
 
 
 def _arguments(model: nn.Module) -> dict[str, Any]:
-    config: Any = model.config
     made = {}
     for name, parameter in inspect.signature(model.forward).parameters.items():
-        known = ARGUMENTS.get(name)
-        if known is not None and (value := known(config)) is not None:
-            if parameter.default in (parameter.empty, None):
-                made[name] = value
-    made.pop("return_dict", None)
-    return made
+        if name in ARGUMENTS and parameter.default in (parameter.empty, None):
+            made[name] = ARGUMENTS[name](model)
+    return {name: value for name, value in made.items() if value is not None}

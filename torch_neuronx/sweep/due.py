@@ -1,4 +1,4 @@
-"""Which architectures a sweep runs: those without a result, and those that a change may concern."""
+"""Which architectures a sweep runs: those without a result, and what a change may concern."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def due(
     again: str | None = None,
     changed_since: str | None = None,
 ) -> list[Architecture]:
-    """Those without a result of each of `checks`; with `again`, also those that did not pass, or all; with
-    `changed_since`, also those whose result is older than the newest source file that changed
-    since then."""
+    """Those without a result of each of `checks`; with `again`, also those that did not pass, or
+    all; with `changed_since`, also those whose result is older than the newest source file that
+    changed since then."""
     changed = newest_change(changed_since) if changed_since else None
 
     def is_due(architecture: Architecture) -> bool:

@@ -11,7 +11,6 @@ from torch_neuronx.sweep.catalog import TEXT_GENERATION
 from torch_neuronx.sweep.checks import PASSED, WRONG
 
 Record = dict[str, Any]
-EAGER = ("load", "forward", "backward", "generate", "fallback")
 
 
 def read(path: Path) -> dict[str, Record]:
@@ -51,9 +50,9 @@ def append(path: Path, record: Record) -> None:
 
 def passes_eagerly(record: Record) -> bool:
     """Loads, and its forward, backward and generation, where it has them, are the CPU's, all of it
-    on the device."""
-    checks = record["checks"]
-    return "forward" in checks and all(checks.get(name, PASSED) == PASSED for name in EAGER)
+    on the device. What the CPU cannot do either does not pass."""
+    failed = {failure["check"] for failure in record["failures"]}
+    return "forward" in record["checks"] and not failed - {"compile"}
 
 
 def passes_compiled(record: Record) -> bool:
@@ -79,7 +78,21 @@ def totals(records: Iterable[Record]) -> list[dict[str, Any]]:
     for library in sorted({r["library"] for r in records}, reverse=True):
         of_library = [r for r in records if r["library"] == library]
         rows.append(_row(f"{library}: model classes", of_library))
+        if library == "transformers":
+            rows.append(_row(f"{library}: model types", _types(of_library)))
     return rows
+
+
+def _types(records: list[Record]) -> list[Record]:
+    """A record for each model type, of all that its classes failed."""
+    found: dict[str, Record] = {}
+    for record in records:
+        one = found.setdefault(record["family"], {"checks": {}, "failures": []})
+        one["failures"] = one["failures"] + record["failures"]
+        for name, verdict in record["checks"].items():
+            if one["checks"].get(name, PASSED) == PASSED or verdict == WRONG:
+                one["checks"][name] = verdict
+    return list(found.values())
 
 
 def _row(title: str, records: list[Record]) -> dict[str, Any]:
@@ -114,3 +127,32 @@ def document(records: Iterable[Record], made: str) -> str:
     """All records as one JSON document."""
     records = list(records)
     return json.dumps({"made": made, "totals": totals(records), "records": records}, indent=1)
+
+
+_COMPACT = ("name", "tasks", "at", "checks", "fallbacks", "breaks")
+_COMPACT_FAILURE = ("check", "cause", "kind", "message", "op", "line")
+_LONGEST = 200  # characters of a message
+
+
+def compact(records: Iterable[Record], made: str) -> str:
+    """What `summary` needs and a repository can keep: a JSON document with a line for each
+    record, without times and tracebacks."""
+    lines = []
+    for record in sorted(records, key=lambda r: r["name"]):
+        kept = {key: record[key] for key in _COMPACT if record.get(key)}
+        kept["checks"] = record["checks"]
+        kept["failures"] = [
+            {key: str(f[key])[:_LONGEST] for key in _COMPACT_FAILURE if f.get(key)}
+            for f in record["failures"]
+        ]
+        lines.append(json.dumps(kept, separators=(",", ":")))
+    return f'{{"made": "{made}", "records": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def expanded(document: str) -> list[Record]:
+    """The records of a compact document, with what their names say."""
+    records = json.loads(document)["records"]
+    for record in records:
+        record["library"], record["family"], record["model"] = record["name"].split("/")
+        record.setdefault("tasks", [])
+    return records
