@@ -16,7 +16,7 @@ SIZE, CLASSES = 32, 5
 # path: taps or channels of a layer, times layers.
 FAMILIES = {
     "resnet10t": ({}, 12 * 9 * 256),
-    "resmlp_12_224": ({"img_size": SIZE, "embed_dim": 48}, 12 * 3 * 192),
+    "resmlp_12_224": ({"img_size": SIZE}, 12 * 3 * 1536),
     "mobilenetv4_conv_small_050": ({}, 30 * 400),
     "vit_tiny_patch16_224": ({"img_size": SIZE, "depth": 2, "embed_dim": 48}, 2 * 6 * 48),
     "swin_tiny_patch4_window7_224": (
