@@ -60,6 +60,7 @@ class Run:
     def _all(self) -> None:
         with self._reference("build"):
             self.cpu = self._build(self.architecture)
+            self._fresh = self.cpu.on("cpu")  # copied before a run leaves something in it
         self.record["parameters"] = sum(p.numel() for p in self.cpu.model.parameters())
         with self._reference("cpu"):
             returned = self.cpu.forward()
@@ -74,7 +75,7 @@ class Run:
         torch_neuronx.clear_op_tracking()
         device.reset_peak_memory_stats()
         with self._checking("load"):
-            self.device = self.cpu.on("neuron")
+            self.device = self._fresh.on("neuron")
         if self.record["checks"]["load"] is not PASSED:
             return
         self._eager()
@@ -147,8 +148,8 @@ class Run:
 
     def _judges(self, result: Callable[[Subject], Tensors]) -> Judges | None:
         with contextlib.suppress(Exception):  # not every model runs in float64
-            exact = kept(result(self.cpu.double()))
-            return Judges(exact, [kept(result(self.cpu.moved(seed))) for seed in range(_MOVES)])
+            exact = kept(result(self._fresh.double()))
+            return Judges(exact, [kept(result(self._fresh.moved(seed))) for seed in range(_MOVES)])
         return None
 
     @contextlib.contextmanager

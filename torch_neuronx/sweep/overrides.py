@@ -68,7 +68,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
     "reformer": {
         "is_decoder": True,
-        "attn_layers": ["local", "lsh"],
+        "attn_layers": ["local", "local"],  # hashing is random
         "axial_pos_embds": False,
         "local_attn_chunk_length": 4,
         "lsh_attn_chunk_length": 4,
@@ -80,7 +80,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
-TRAINED = {"rwkv", "xlstm"}
+TRAINED = {"reformer", "rwkv", "xlstm"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
