@@ -16,7 +16,7 @@ SIZE, CLASSES = 32, 5
 # path: taps or channels of a layer, times layers.
 FAMILIES = {
     "resnet10t": ({}, 12 * 9 * 256),
-    "tinynet_e": ({}, 30 * 200),  # of EfficientNet's
+    "resmlp_12_224": ({"img_size": SIZE}, 12 * 3 * 1536),
     "mobilenetv4_conv_small_050": ({}, 30 * 400),
     "vit_tiny_patch16_224": ({"img_size": SIZE, "depth": 2, "embed_dim": 48}, 2 * 6 * 48),
     "swin_tiny_patch4_window7_224": (
@@ -33,7 +33,7 @@ FAMILIES = {
     "mixer_s32_224": ({"img_size": SIZE}, 8 * 4 * 512),
     "regnetx_002": ({}, 13 * 9 * 24 + 13 * 2 * 368),
 }
-TRAINED = ("vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "convnext_atto")
+TRAINED = ("vit_tiny_patch16_224", "swin_tiny_patch4_window7_224")
 
 
 def build(name):
