@@ -4,7 +4,8 @@ A float32 result may differ by the roundings of the layers on its way: each laye
 of n terms err by about sqrt(n) eps, and the errors of the layers add up. Where a result is
 further off, the model runs on the CPU in float64, and in float32 with the roundings of its ops
 moved; the device may be as far from float64 as those are, a few times over. So a cancellation, or
-a choice between two experts that are as good as equal, is measured and not guessed at. NaN, infinities and integers must be equal.
+a choice between two experts that are as good as equal, is measured and not guessed at. NaN,
+infinities and integers must be equal.
 """
 
 from __future__ import annotations
