@@ -6,7 +6,7 @@ import torch
 import torch_neuronx
 
 PROMPT = torch.tensor([[tiny.BOS, 40, 41, 42, 43, 44, 45]])
-SAMPLED = {"do_sample": True, "max_new_tokens": 3, "min_new_tokens": 3}
+SAMPLED = {"do_sample": True, "max_new_tokens": 2, "min_new_tokens": 2}
 WARPED = {"temperature": 0.7, "top_k": 20, "top_p": 0.9}
 
 

@@ -42,7 +42,7 @@ def near(got, want):
 
 
 def test_text_generation(answers):
-    how = {"max_new_tokens": 4, "do_sample": False, "batch_size": 2}
+    how = {"max_new_tokens": 2, "do_sample": False, "batch_size": 2}
     near(*answers("text-generation", "llama", list(tiny.TEXTS), **how))
 
 

@@ -5,6 +5,8 @@ import torch
 from agreement import agree, on_device, refused, same
 
 import torch_neuronx
+from torch_neuronx import _C
+from torch_neuronx.runtime import platforms
 
 torchvision = pytest.importorskip("torchvision")
 from torchvision import ops  # noqa: E402
@@ -101,6 +103,26 @@ def test_pooling_of_regions_and_its_gradient(name):
     agree(with_gradient(lambda x, r: fn(x, r.detach())), x, rois(), strides=False)
     agree(lambda x, r: fn(x, r), x, rois(0), strides=False)
     agree(lambda x, r: fn(x[:, :, ::2].transpose(2, 3), r), x, rois(), strides=False)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("samples", [-1, 3])
+def test_roi_align_where_no_kernel_can_be_called(monkeypatch, samples, aligned):
+    monkeypatch.setattr(platforms, "runs_kernels", lambda: False)
+    _C.clear_programs()
+    r = rois()
+    r[1, 1:], r[2, 1:] = torch.tensor([-9.0, -3, 40, 50]), torch.tensor([5.0, 5, 5, 5])
+    x, rows = torch.randn(2, 3, 10, 12), 4 * 10 + 4 * 12
+    # Sums over rows and columns, and in the gradient over the bins of all regions.
+    tolerance = dict.fromkeys(("rtol", "atol"), rows * 5 * 6 * torch.finfo(torch.float32).eps)
+
+    def align(x, r):
+        return ops.roi_align(x, r.detach(), (3, 2), 0.5, samples, aligned)
+
+    try:
+        agree(with_gradient(align), x, r, strides=False, **tolerance)
+    finally:
+        _C.clear_programs()
 
 
 def test_regions_given_per_image():
