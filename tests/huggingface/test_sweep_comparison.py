@@ -7,6 +7,7 @@ from torch import nn
 from torch_neuronx.sweep import comparison
 from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.checks import PASSED, WRONG, Run
+from torch_neuronx.sweep.roundings import MovedRoundings
 from torch_neuronx.sweep.subject import Subject
 
 MODEL = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
@@ -55,8 +56,17 @@ def judged_by(exact, *moved):
 
 def test_float64_judges_what_roundings_do_not_explain():
     assert not judged_by(5e-4)  # both are as far from the truth, as after a cancellation
-    assert not judged_by(0, 0, 1e-3)  # so is the CPU when its weights are off by a rounding
+    assert not judged_by(0, 0, 1e-3)  # so is the CPU when its roundings are moved
     assert "from float64 the device is off by 1.00e-03" in judged_by(0, 1e-6)
+
+
+def test_moved_roundings_break_ties_and_keep_whole_numbers():
+    x = torch.full((64,), 1.1)
+    with MovedRoundings(seed=0):
+        moved, whole, halves = x * 1, torch.ones(64) * 2, x.half() * 1
+    assert 0 < int((moved != x).sum()) < 64
+    torch.testing.assert_close(moved, x, rtol=2 * torch.finfo(torch.float32).eps, atol=0)
+    assert (whole == 2).all() and halves.dtype is torch.half
 
 
 class Faulty(nn.Module):

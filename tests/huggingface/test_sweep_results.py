@@ -43,6 +43,16 @@ def test_later_checks_replace_earlier_ones_and_the_others_stay(tmp_path):
     assert found["ran"] == ["compile", "forward", "load"]
 
 
+def test_what_the_cpu_could_not_do_stays(tmp_path):
+    path = tmp_path / "results.jsonl"
+    eager = {"load": "passed", "forward": "passed"}
+    results.append(path, record(LLAMA, eager, ["cpu generate"], ran=[*eager, "generate"]))
+    results.append(path, record(LLAMA, {"load": "passed", "compile": "passed"}))
+    (found,) = results.read(path).values()
+    assert [f["check"] for f in found["failures"]] == ["cpu generate"]
+    assert not results.passes_eagerly(found)
+
+
 def test_what_has_a_result_is_not_due():
     before = {LLAMA.name: record(LLAMA, {"load": "passed", "forward": "failed"}, ["forward"])}
     both, checks = [LLAMA, BERT], ("load", "forward")

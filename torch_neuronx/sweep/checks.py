@@ -17,11 +17,12 @@ from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.causes import Failure
 from torch_neuronx.sweep.comparison import Judges, Tensors
 from torch_neuronx.sweep.locate import first_difference
+from torch_neuronx.sweep.roundings import MovedRoundings
 from torch_neuronx.sweep.subject import Subject, build
 
 CHECKS = ("load", "forward", "backward", "generate", "fallback", "compile")
 PASSED, FAILED, WRONG = "passed", "failed", "wrong"
-_MOVES = 6  # runs with weights that are off by a rounding
+_MOVES = 6  # runs whose roundings are moved
 
 
 class Run:
@@ -149,8 +150,12 @@ class Run:
     def _judges(self, result: Callable[[Subject], Tensors]) -> Judges | None:
         with contextlib.suppress(Exception):  # not every model runs in float64
             exact = kept(result(self._fresh.double()))
-            return Judges(exact, [kept(result(self._fresh.moved(seed))) for seed in range(_MOVES)])
+            return Judges(exact, [self._moved(result, seed) for seed in range(_MOVES)])
         return None
+
+    def _moved(self, result: Callable[[Subject], Tensors], seed: int) -> Tensors:
+        with MovedRoundings(seed):
+            return kept(result(self._fresh.on("cpu")))
 
     @contextlib.contextmanager
     def _timed(self, what: str) -> Iterator[None]:

@@ -2,10 +2,10 @@
 
 A float32 result may differ by the roundings of the layers on its way: each layer's dot products
 of n terms err by about sqrt(n) eps, and the errors of the layers add up. Where a result is
-further off, the model runs on the CPU in float64, and in float32 with weights that are off by a
-rounding each; the device may be as far from float64 as those are, a few times over. So a
-cancellation, or a choice between two experts that are as good as equal, is measured and not
-guessed at. NaN, infinities and integers must be equal.
+further off, the model runs on the CPU in float64, and in float32 with the roundings of its ops
+moved; the device may be as far from float64 as those are, a few times over. So a cancellation, or
+a choice between two experts that are as good as equal, is measured and not guessed at. NaN,
+infinities and integers must be equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Judges:
-    """What the CPU gives in float64, and what in float32 from weights moved by roundings."""
+    """What the CPU gives in float64, and what in float32 with moved roundings."""
 
     exact: Tensors
     moved: Sequence[Tensors]
@@ -116,7 +116,7 @@ def _judged(
         return ""
     return (
         f"; from float64 the device is off by {ours:.2e}, the CPU by {theirs:.2e}, by {moved:.2e} "
-        "when its weights are off by a rounding"
+        "with its roundings moved"
     )
 
 

@@ -27,6 +27,7 @@ def tokens(subject: Subject) -> torch.Tensor:
     left_out = ("labels", "decoder_input_ids", "attention_mask")
     given = {name: value for name, value in subject.inputs.items() if name not in left_out}
     model: Any = subject.model
+    model.eval()  # see overrides.TRAINED
     torch.manual_seed(0)
     return model.generate(
         **given,

@@ -74,13 +74,13 @@ FIELDS: dict[str, dict[str, Any]] = {
         "lsh_attn_chunk_length": 4,
         "num_buckets": 2,
     },
-    "xlstm": {"hidden_size": 128, "num_heads": 2, "mode": "train"},
+    "xlstm": {"hidden_size": 128, "num_heads": 2},
     "xmod": {"default_language": "en_XX"},
     "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
 }
 
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
-TRAINED = {"reformer", "rwkv", "xlstm"}
+TRAINED = {"reformer", "rwkv"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
@@ -129,5 +129,7 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
     }
 
 
-# Model types that the library does not run on any device, with the reason.
-REFUSED: dict[str, str] = {}
+# Model types that the library does not run in full on any device, with the reason.
+REFUSED: dict[str, str] = {
+    "xlstm": "its inference mode writes states in place, its training mode does not generate",
+}

@@ -33,17 +33,6 @@ class Subject:
             _each(self.inputs, lambda t: t.double() if t.is_floating_point() else t),
         )
 
-    def moved(self, seed: int) -> Subject:
-        """A copy in which each weight is off by a rounding, up or down."""
-        generator = torch.Generator().manual_seed(seed)
-        model = copy.deepcopy(self.model)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.is_floating_point():
-                    up = torch.randint(0, 2, parameter.shape, generator=generator) * 2 - 1
-                    parameter.mul_(1 + up.to(parameter.dtype) * torch.finfo(parameter.dtype).eps)
-        return Subject(model, self.inputs)
-
     def forward(self, function: Any = None) -> Any:
         """What the model returns; `function` takes the model's place. The seed is the same for
         every run."""
