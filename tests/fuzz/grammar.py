@@ -72,7 +72,11 @@ REDUCTIONS = (
     Op("torch.norm({})", (tensor(FLOAT),), accumulates=True),
     Op("torch.aminmax({}, dim={})", (tensor(REAL), dim())),
     Op("torch.median({}, {}).values", (tensor(REAL), dim()), guard=tells_equals_apart),
-    Op("torch.quantile({}, {})", (tensor((torch.float32, torch.float64)), choice("0.5", "0.3"))),
+    Op(
+        "torch.quantile({}, {})",
+        (tensor((torch.float32, torch.float64)), choice("0.5", "0.3")),
+        guard=tells_equals_apart,
+    ),
     Op(
         "torch.mean({}, {}, dtype=torch.float32)",
         (tensor((*REAL, torch.bool)), dim()),

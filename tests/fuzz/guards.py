@@ -73,6 +73,11 @@ def gives_gradients(t: torch.Tensor) -> bool:
     return not t.requires_grad or without_nan(t)
 
 
+def has_exact_trigamma(t: torch.Tensor) -> bool:
+    """Whether digamma's gradient is exact to the dtype on the CPU, whose series ends at 5e-10."""
+    return not (t.requires_grad and t.dtype is torch.float64)
+
+
 def tells_equals_apart(t: torch.Tensor) -> bool:
     """Whether nobody sees which of several equal elements was chosen: one of them alone would get a
     gradient.
