@@ -1,4 +1,4 @@
-# make run | test | test-compiled | fuzz | fuzz-ops | contract | lint | build | bench | clean. Needs
+# make run | test | test-compiled | fuzz | fuzz-ops | contract | sweep | lint | build | bench | clean. Needs
 # python3.11+, a C++20 compiler and make.
 #
 # TORCH picks the release to build and run against (2.13 or 2.14); it is installed first and
@@ -16,7 +16,7 @@ PYTHON_SOURCES := torch_neuronx tests benchmarks examples tools setup.py
 # What the environment was made from: it is renewed when any of these change.
 KEY = TORCH=$(TORCH) $(shell cat pyproject.toml setup.py | cksum)
 
-.PHONY: run test test-compiled fuzz fuzz-ops contract lint format build docs bench setup clean
+.PHONY: run test test-compiled fuzz fuzz-ops contract sweep lint format build docs bench setup clean
 
 run: build
 	$(BIN)/python examples/train_gpt.py --device neuron $(ARGS)
@@ -29,7 +29,7 @@ test: build
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 	rm -f $(SLICE)
 	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
-		--mode forward backward compiled --samples 1 --minutes 15
+		--database op --dtype float32 --mode forward backward compiled --samples 1 --minutes 15
 	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
@@ -40,9 +40,14 @@ fuzz: build
 fuzz-ops: build
 	PYTHONPATH=tests $(BIN)/python -m fuzz.runner $(ARGS)
 
-# PyTorch's own descriptions of its operators, for instance with ARGS="--only 'linalg.*' --mode out".
+# All of PyTorch's own descriptions of its operators; less with ARGS="--only 'linalg.*' --mode out".
 contract: build
 	PYTHONPATH=tests $(BIN)/python -m contract.run $(ARGS)
+
+# Every architecture of Transformers, timm and Diffusers, reduced, beside the CPU: hours for all, a
+# few minutes for some, for instance with ARGS="--only 'transformers/llama/*' gpt2".
+sweep: build
+	$(BIN)/python -m torch_neuronx.sweep --html build/sweep/sweep.html $(ARGS)
 
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
@@ -62,6 +67,7 @@ format: setup
 docs: build
 	$(BIN)/python -m torch_neuronx.runtime.config > docs/environment.md
 	PYTHONPATH=tests $(BIN)/python -m contract.page > docs/coverage.md
+	$(BIN)/python -m torch_neuronx.sweep.summary tests/huggingface/last_sweep.json docs/sweep.md
 
 bench: build
 	$(BIN)/python benchmarks/import_time.py
@@ -69,6 +75,8 @@ bench: build
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/generate.py
+	$(BIN)/python benchmarks/sft.py
 
 # Quick when nothing changed: ninja looks at the dependencies of every object file.
 build: setup

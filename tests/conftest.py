@@ -15,6 +15,9 @@ os.environ.setdefault("TORCH_NEURONX_NEFF_CACHE_DIR", str(_ROOT / "build" / "tes
 os.environ.setdefault("NEURON_RT_NUM_CORES", "2")
 
 import hypothesis  # noqa: E402 - its plugins may import torch
+import torchvision_library  # noqa: E402
+
+torchvision_library.load()  # before anything imports transformers or timm, which import torchvision
 
 hypothesis.settings.register_profile("project", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("project")

@@ -14,6 +14,7 @@ from . import summary
 
 # Other modes are checked as well; these are what a user asks about first.
 COLUMNS = {"eager": "forward", "grad": "backward", "compiled": "compiled"}
+TOTALS = ("database", "mode", "checks", "samples", "passed", "native")
 SHORT = {
     "float64": "f64",
     "float32": "f32",
@@ -52,15 +53,18 @@ CHECK = (
 def markdown() -> str:
     run = summary.read()
     operators = run["databases"]["op"]
+    spent = [cost for modes in run["cost"].values() for cost in modes.values()]
+    samples, seconds = (sum(cost[what] for cost in spent) for what in ("samples", "seconds"))
     return "\n".join(
         [
             "# Coverage\n",
             "Made by `make docs` from the registry of rules, the dispatcher of torch "
             f"{coverage.release()} and `tests/contract/last_run.json`, the last recorded run of "
-            f"PyTorch's own operator samples ({run['samples']} of them, torch {run['torch']}). "
+            f"PyTorch's own operator samples ({samples:,} of them, torch {run['torch']}; "
+            f"{seconds / 3600:.1f} hours of processor time). "
             "[adding-an-op.md](adding-an-op.md) says how to give an operator a rule.\n",
             "## What PyTorch's own samples say\n",
-            coverage.table(("database", "mode", "checks", "passed", "native"), _totals(run)) + "\n",
+            coverage.table(TOTALS, _totals(run)) + "\n",
             CHECK,
             VENDORS,
             "## What the registry says\n",
@@ -85,7 +89,15 @@ def _totals(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             passed = sum(len(v.get("passed", ())) for v in found)
             native = sum(len(set(v.get("passed", ())) - set(v.get("host", ()))) for v in found)
             share = f"{native / checks:.1%}" if checks else ""
-            yield database, mode, str(checks), str(passed), f"{native} ({share})"
+            samples = run["cost"][database][mode]["samples"]
+            yield (
+                database,
+                mode,
+                f"{checks:,}",
+                f"{samples:,}",
+                f"{passed:,}",
+                f"{native:,} ({share})",
+            )
 
 
 def _count(verdicts: summary.Verdicts) -> int:

@@ -2,8 +2,8 @@
 
     python -m contract.run --dtype float32 --mode forward --only 'nn.functional.*'
 
-Results go to build/contract, and a run goes on where an earlier one ended. Exits with 1 when a
-result is not what the ledger says.
+Without arguments it runs every operator, dtype and mode. Results go to build/contract, and a run
+goes on where an earlier one ended. Exits with 1 when a result is not what the ledger says.
 """
 
 from __future__ import annotations
@@ -26,13 +26,18 @@ from .databases import DATABASES, operators  # noqa: E402
 from .ledger import Case  # noqa: E402
 from .workers import Limits, run_all  # noqa: E402
 
+DTYPES = [
+    *("float32", "float64", "bfloat16", "float16", "complex64", "complex128"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+]
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database", choices=DATABASES, default="op")
+    parser.add_argument("--database", nargs="+", choices=DATABASES, default=list(DATABASES))
     parser.add_argument("--only", default="*", help="a pattern of operator names")
-    parser.add_argument("--dtype", nargs="+", default=["float32"])
-    parser.add_argument("--mode", nargs="+", choices=MODES, default=["forward", "backward"])
+    parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=DTYPES)
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--samples", type=int, help="at most this many per operator")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
     parser.add_argument("--workers", type=int, default=2)
@@ -45,10 +50,11 @@ def arguments() -> argparse.Namespace:
 
 def cases(options: argparse.Namespace) -> list[Case]:
     return [
-        Case(name, dtype, mode, options.database)
+        Case(name, dtype, mode, database)
         for mode in options.mode
         for dtype in options.dtype
-        for name, operator in operators(options.database).items()
+        for database in options.database
+        for name, operator in operators(database).items()
         if fnmatch.fnmatch(name, options.only) and is_meant(operator, getattr(torch, dtype), mode)
     ]
 

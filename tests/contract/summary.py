@@ -3,14 +3,15 @@
     python -m contract.summary build/contract/results.jsonl
 
 writes `last_run.json`: database -> operator -> mode -> verdict -> the dtypes it was given for; and
-under "host", dtype -> the ATen ops that ran there.
+under "host", dtype -> the ATen ops that ran there. "cost": database -> mode -> the samples that
+were run, and the seconds that the workers spent on them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,17 @@ Found = dict[str, dict[str, Verdicts]]  # by operator and mode
 
 def summary(found: results.Results) -> dict[str, Any]:
     databases: dict[str, Found] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    cost: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for case, outcome in found.items():
         verdicts = databases[case.database][case.op][case.mode]
         verdicts.setdefault(outcome["verdict"], []).append(case.dtype)
         if outcome["host"]:
             verdicts.setdefault("host", {})[case.dtype] = sorted(outcome["host"])
+        spent = {"samples": outcome["samples"], "seconds": round(outcome.get("seconds", 0))}
+        cost[case.database][case.mode].update(spent)
     return {
         "torch": torch.__version__.partition("+")[0],
-        "samples": sum(outcome["samples"] for outcome in found.values()),
+        "cost": cost,
         "databases": databases,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -58,4 +59,6 @@ def _serve(pipe: Any, limit: int | None) -> None:
     while True:
         case = pipe.recv()
         operator = operators(case.database)[case.op]
-        pipe.send(check(operator, getattr(torch, case.dtype), case.mode, limit).as_dict())
+        start = time.perf_counter()
+        outcome = check(operator, getattr(torch, case.dtype), case.mode, limit).as_dict()
+        pipe.send({**outcome, "seconds": round(time.perf_counter() - start, 3)})

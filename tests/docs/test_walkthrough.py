@@ -1,13 +1,7 @@
 """The pages of docs/ that show code: it runs as it is printed."""
 
-import re
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
+import snippets
 
 PAGES = (
     "README.md",
@@ -24,11 +18,4 @@ PAGES = (
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_on_the_page_runs(page):
-    text = (ROOT / page).read_text()
-    blocks = list(BLOCK.finditer(text))
-    assert blocks
-    names: dict = {}
-    for block in blocks:
-        above = text[: block.start(1)].count("\n")
-        # Blank lines keep the page's line numbers in a traceback.
-        exec(compile("\n" * above + block[1], page, "exec"), names)
+    assert snippets.run(page)

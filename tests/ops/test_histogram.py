@@ -46,3 +46,22 @@ def test_a_range_that_is_not_finite_is_refused():
     with pytest.raises(RuntimeError, match="not finite"):
         torch.histogram(torch.tensor([1.0, float("nan")], device="neuron"), 3)
     refused(lambda x: torch.histogram(x, 0), X)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8])
+def test_histc_counts_integers(dtype):
+    """As CUDA does; the CPU's kernel takes floats only, which hold these numbers exactly."""
+    x = torch.tensor([0, 1, 1, 3, 2, 7, 3, 3, 9], dtype=dtype)
+    want = torch.histc(x.float(), bins=4, min=0, max=3)
+    with torch_neuronx.no_fallback():
+        got = torch.histc(x.to("neuron"), bins=4, min=0, max=3)
+        whole = torch.histc(x.to("neuron"), bins=9)
+    assert got.dtype is dtype
+    assert got.tolist() == want.tolist()
+    assert whole.tolist() == torch.histc(x.float(), bins=9).tolist()
+
+
+def test_histc_of_integers_compiles():
+    experts = torch.tensor([2, 0, 1, 2, 2, 3], dtype=torch.int32, device="neuron")
+    count = torch.compile(lambda x: torch.histc(x, bins=4, min=0, max=3), backend="neuron")
+    assert count(experts).tolist() == [1, 1, 3, 1]

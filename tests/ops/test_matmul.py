@@ -6,7 +6,8 @@ import math
 
 import pytest
 import torch
-from agreement import agree
+import torch.nn.functional as F
+from agreement import agree, fastest_seconds
 
 aten = torch.ops.aten
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.complex64,
@@ -35,6 +36,33 @@ def test_batched_products(dtype):
 def test_strided_operands():
     a, b = matrix(7, 5), matrix(3, 7)
     agree(lambda a, b: [a.t() @ b.t(), a[::2].t() @ b.t()[::2], a.t().contiguous() @ b.t()], a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_one_row_or_column_and_a_matrix_in_either_layout(dtype):
+    row, square = matrix(1, 6, dtype=dtype), matrix(6, 6, dtype=dtype)
+
+    def products(row, square):
+        column = row.t()
+        return [
+            p
+            for m in (square, square.t(), square[::2, ::2].t(), square[:3].t())
+            for p in (row[:, : len(m)] @ m, m.t() @ column[: len(m)], row[0, : len(m)] @ m)
+        ]
+
+    agree(products, row, square)
+
+
+def test_rows_without_columns():
+    agree(lambda a, b: [a @ b, b.t() @ a.t(), F.linear(a, b.t())], matrix(1, 0), matrix(0, 4))
+    agree(lambda a, b: [a @ b, b.t() @ a.t()], matrix(5, 0), matrix(0, 1))
+
+
+def test_a_linear_layer_takes_one_row_as_fast_as_two():
+    """XLA:CPU has loops for a matrix and a vector that differ by a factor of ten and more."""
+    weight, two = (matrix(*shape).to("neuron") for shape in ((4096, 256), (2, 256)))
+    seconds = {n: fastest_seconds(lambda n=n: F.linear(two[:n], weight)) for n in (1, 2)}
+    assert seconds[1] < 2 * seconds[2]
 
 
 @pytest.mark.parametrize("beta", [0, 0.0, 1, 0.3])

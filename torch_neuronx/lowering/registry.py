@@ -49,6 +49,10 @@ _accelerator_only: set[OpOverload] = set()
 _foreign = hashlib.blake2b(digest_size=8)
 _load_lock = threading.RLock()
 _loaded = False
+# Other libraries whose operators have rules, in a folder of that name, which is imported when one
+# of them is met: the library has declared them by then, and is never imported for them.
+_LIBRARIES = frozenset({"torchvision"})
+_loaded_libraries: set[str] = set()
 
 
 def lowers(
@@ -121,24 +125,24 @@ def bounds(*ops: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def bound(op: OpOverload) -> Callable[..., Any] | None:
-    load()
+    _load_for(op)
     return _bounds.get(op)
 
 
 def inference(op: OpOverload) -> Callable[..., Any]:
     """What to run on fake tensors for the metadata of `op`'s results: mostly `op` itself."""
-    load()
+    _load_for(op)
     return _inference.get(op, op)
 
 
 def cpu_form(op: OpOverload) -> Callable[..., Any] | None:
     """What does the same as `op` on the CPU: mostly `op` itself."""
-    load()
+    _load_for(op)
     return _cpu_forms.get(op, op)
 
 
 def has_cpu_kernel(op: OpOverload) -> bool:
-    load()
+    _load_for(op)
     return op not in _accelerator_only
 
 
@@ -151,7 +155,7 @@ def runs_on_host(*ops: OpOverload, reason: str) -> None:
 
 
 def rule(op: OpOverload) -> Rule | None:
-    load()
+    _load_for(op)
     return _rules.get(op)
 
 
@@ -161,7 +165,7 @@ def higher_order_rule(op: HigherOrderOperator) -> Callable[..., Any] | None:
 
 
 def host_reason(op: OpOverload) -> str | None:
-    load()
+    _load_for(op)
     return _host.get(op)
 
 
@@ -177,16 +181,29 @@ def rules() -> dict[OpOverload, Rule]:
 
 
 def load() -> None:
-    """Imports every rule file once."""
+    """Imports every rule file once, but those of other libraries' operators."""
     global _loaded
     if _loaded:
         return
     with _load_lock:
         if not _loaded:
-            package = importlib.import_module("torch_neuronx.lowering")
-            for found in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{package.__name__}.{found.name}")
+            _import_files(__package__)
             _loaded = True
+
+
+def _load_for(op: OpOverload) -> None:
+    load()
+    library = op.namespace
+    if library in _LIBRARIES and library not in _loaded_libraries:
+        with _load_lock:
+            if library not in _loaded_libraries:
+                _import_files(f"{__package__}.{library}")
+                _loaded_libraries.add(library)
+
+
+def _import_files(package: str) -> None:
+    for found in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{found.name}")
 
 
 def _add(op: OpOverload, function: Callable[..., Any], runtime: tuple[str, ...]) -> None:

@@ -76,6 +76,14 @@ def transpose(x: Value, perm: Sequence[int]) -> Value:
     return Value(mlir().stablehlo.transpose(x.ir, int_array(perm)), shape, x.dtype)
 
 
+def transposed_from(x: Value) -> Value | None:
+    """The matrix whose transposition `x` is, when the program says so; None when it does not."""
+    producer = x.ir.owner
+    if x.ndim != 2 or getattr(producer, "name", None) != "stablehlo.transpose":
+        return None
+    return Value(producer.operands[0], (x.shape[1], x.shape[0]), x.dtype)
+
+
 def slice(
     x: Value, starts: Sequence[int], limits: Sequence[int], steps: Sequence[int] | None = None
 ) -> Value:

@@ -1,0 +1,38 @@
+"""Arguments of a model's forward come from its signature, its configuration and its tasks."""
+
+import pytest
+
+from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.inputs import BATCH, LENGTH
+from torch_neuronx.sweep.reduction import SPECIAL
+from torch_neuronx.sweep.subject import build
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "task", "arguments"),
+    [
+        ("bert", "BertForSequenceClassification", "SEQUENCE_CLASSIFICATION",
+         {"input_ids", "attention_mask", "labels"}),
+        ("t5", "T5Model", "MODEL", {"input_ids", "attention_mask", "decoder_input_ids"}),
+        ("vit", "ViTForImageClassification", "IMAGE_CLASSIFICATION", {"pixel_values", "labels"}),
+        ("gpt2", "GPT2LMHeadModel", "CAUSAL_LM", {"input_ids", "attention_mask", "labels"}),
+    ],
+)  # fmt: skip
+def test_arguments(family, model, task, arguments):
+    subject = build(Architecture("transformers", family, model, (task,)))
+    assert set(subject.inputs) == arguments
+    if "input_ids" in arguments:
+        ids = subject.inputs["input_ids"]
+        assert ids.shape == (BATCH, LENGTH)
+        assert int(ids.min()) >= SPECIAL and int(ids.max()) < subject.model.config.vocab_size
+        assert 0 < int(subject.inputs["attention_mask"].sum()) < BATCH * LENGTH  # some padding
+    output = subject.forward()
+    assert ("labels" in arguments) == (getattr(output, "loss", None) is not None)
+    assert subject.gradients(output)
+
+
+def test_the_same_seed_builds_the_same_model():
+    one, two = (build(Architecture("transformers", "gpt2", "GPT2LMHeadModel")) for _ in "12")
+    assert (one.inputs["input_ids"] == two.inputs["input_ids"]).all()
+    for a, b in zip(one.model.parameters(), two.model.parameters(), strict=True):
+        assert (a == b).all()

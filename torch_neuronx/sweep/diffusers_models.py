@@ -1,0 +1,52 @@
+"""Diffusers' models: every ModelMixin that it exports, reduced by the names of its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torch import nn
+
+from torch_neuronx.sweep import libraries
+from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.diffusers_data import ARGUMENTS, FIELDS, rule
+from torch_neuronx.sweep.transformers_models import randomized
+
+
+def architectures() -> list[Architecture]:
+    """One for each model class that Diffusers exports."""
+    diffusers = libraries.load("diffusers")
+    found = []
+    for name in sorted(dir(diffusers.models)):
+        model = getattr(diffusers.models, name, None)
+        # Those named Multi hold several of another class, which they do not make.
+        is_model = inspect.isclass(model) and issubclass(model, diffusers.ModelMixin)
+        if is_model and model is not diffusers.ModelMixin and "Multi" not in name:
+            family = model.__module__.split(".")[2]
+            found.append(Architecture("diffusers", family, name, (), 5))
+    return found
+
+
+def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
+    """The model, in evaluation mode, and the arguments of its forward."""
+    model_class = getattr(libraries.load("diffusers").models, architecture.model)
+    model = randomized(model_class(**_configuration(model_class)).eval())
+    return model, _arguments(model)
+
+
+def _configuration(model_class: type) -> dict[str, Any]:
+    changed = {}
+    for name, parameter in inspect.signature(model_class).parameters.items():
+        if parameter.default is not parameter.empty:
+            value = rule(name, parameter.default)
+            if value != parameter.default:
+                changed[name] = value
+    return {**changed, **FIELDS.get(model_class.__name__, {})}
+
+
+def _arguments(model: nn.Module) -> dict[str, Any]:
+    made = {}
+    for name, parameter in inspect.signature(model.forward).parameters.items():
+        if name in ARGUMENTS and parameter.default in (parameter.empty, None):
+            made[name] = ARGUMENTS[name](model)
+    return {name: value for name, value in made.items() if value is not None}

@@ -1,0 +1,93 @@
+"""A model under test: built once, run on the CPU, on the device and in float64."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+
+from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.comparison import Tensors, tensors
+
+
+@dataclass
+class Subject:
+    """A model in evaluation mode and the arguments of its forward, on one device."""
+
+    model: nn.Module
+    inputs: dict[str, Any]
+
+    def on(self, device: str) -> Subject:
+        """A copy on `device`."""
+        model = copy.deepcopy(self.model).to(device)
+        return Subject(model, _each(self.inputs, lambda tensor: tensor.to(device)))
+
+    def double(self) -> Subject:
+        """A copy in float64."""
+        return Subject(
+            copy.deepcopy(self.model).double(),
+            _each(self.inputs, lambda t: t.double() if t.is_floating_point() else t),
+        )
+
+    def moved(self, seed: int) -> Subject:
+        """A copy in which each weight is off by a rounding, up or down."""
+        generator = torch.Generator().manual_seed(seed)
+        model = copy.deepcopy(self.model)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.is_floating_point():
+                    up = torch.randint(0, 2, parameter.shape, generator=generator) * 2 - 1
+                    parameter.mul_(1 + up.to(parameter.dtype) * torch.finfo(parameter.dtype).eps)
+        return Subject(model, self.inputs)
+
+    def forward(self, function: Any = None) -> Any:
+        """What the model returns; `function` takes the model's place. The seed is the same for
+        every run."""
+        torch.manual_seed(0)
+        called = self.model if function is None else function
+        return called(**_each(self.inputs, lambda tensor: tensor.clone()))
+
+    def gradients(self, output: Any) -> Tensors:
+        """Of all parameters, for the loss where there is one and else for a fixed mixture of what
+        the model returns. Empty where nothing that it returns has a gradient."""
+        self.model.zero_grad(set_to_none=True)
+        loss = objective(tensors(output))
+        if loss is None:
+            return {}
+        loss.backward()
+        return {n: p.grad for n, p in self.model.named_parameters() if p.grad is not None}
+
+
+def objective(outputs: Tensors) -> torch.Tensor | None:
+    """A scalar to differentiate: `loss`, or each output weighted by a cosine of its position."""
+    if "loss" in outputs and outputs["loss"].requires_grad:
+        return outputs["loss"].sum()
+    total = None
+    for output in outputs.values():
+        if not output.requires_grad or output.is_complex() or not output.numel():
+            continue
+        weights = torch.cos(torch.arange(output.numel(), dtype=torch.float64))
+        weights = weights.to(output.dtype).to(output.device).view(output.shape)
+        part = (output * weights).mean()
+        total = part if total is None else total + part
+    return total
+
+
+def build(architecture: Architecture) -> Subject:
+    """On the CPU, from the seed of its name."""
+    torch.manual_seed(0)
+    if architecture.library == "transformers":
+        from torch_neuronx.sweep import transformers_models as models
+    elif architecture.library == "timm":
+        from torch_neuronx.sweep import timm_models as models  # type: ignore[no-redef]
+    else:
+        from torch_neuronx.sweep import diffusers_models as models  # type: ignore[no-redef]
+    return Subject(*models.build(architecture))
+
+
+def _each(value: Any, change: Any) -> Any:
+    return tree_map(lambda leaf: change(leaf) if isinstance(leaf, torch.Tensor) else leaf, value)
