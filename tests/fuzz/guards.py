@@ -78,6 +78,18 @@ def has_exact_trigamma(t: torch.Tensor) -> bool:
     return not (t.requires_grad and t.dtype is torch.float64)
 
 
+def has_spread(t: torch.Tensor, *others: torch.Tensor) -> bool:
+    """Whether normalising the last dimension is more than 0, of which the CPU leaves a rounding that
+    the weight's gradient consists of.
+    """
+    return t.size(-1) > 1
+
+
+def has_median(t: torch.Tensor) -> bool:
+    """Whether the CPU finds the median: of expanded tensors it gives other elements."""
+    return memory.may_write(t, ()) and tells_equals_apart(t)
+
+
 def tells_equals_apart(t: torch.Tensor) -> bool:
     """Whether nobody sees which of several equal elements was chosen: one of them alone would get a
     gradient.
