@@ -30,8 +30,8 @@ ALLOWED = 8  # times the largest change among the trials
 def run(program: Program, device: str = "neuron") -> None:
     """Raises a Mismatch, unless PyTorch's own compilation differs in the same respect.
 
-    That is `aot_eager`, which traces like every backend and runs the graphs on the CPU. It has NaNs
-    of its own, too: what eager gives no gradient gets one of zeros.
+    That is `aot_eager`, which traces like every backend and runs the graphs on the CPU. It has, and
+    lacks, NaNs of its own, too: what eager gives no gradient gets one of zeros, and prod another.
     """
     program = Program(program.seed, tuple(s for s in program.statements if not s.raises))
     with warnings.catch_warnings():
@@ -231,7 +231,8 @@ def _compare(name: str, got: Any, want: torch.Tensor, trials: list[Any]) -> None
         allowed = ALLOWED * spread + step * largest + _smallest(got)
         good = comparison.within(ours, want, allowed) | spread.isinf()
     if not bool(good.all()):
-        nans = (name, (~good).tolist()) if bool(ours[~good].isnan().all()) else None
+        one_is_nan = (ours.isnan() | want.isnan())[~good].all()
+        nans = (name, (~good).tolist()) if bool(one_is_nan) else None
         raise Mismatch(
             "value", f"{name} is {ours.tolist()!s:.1000} instead of {want.tolist()!s:.1000}", nans
         )

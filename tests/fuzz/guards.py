@@ -79,8 +79,8 @@ def has_exact_trigamma(t: torch.Tensor) -> bool:
 
 
 def has_spread(t: torch.Tensor, *others: torch.Tensor) -> bool:
-    """Whether normalising the last dimension is more than 0, of which the CPU leaves a rounding that
-    the weight's gradient consists of.
+    """Whether the last dimension is more than its mean, of which the CPU leaves a rounding when it
+    is normalised; the weight's gradient would consist of that.
     """
     return t.size(-1) > 1
 
