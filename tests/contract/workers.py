@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import processes
+from torch_neuronx.sweep import processes
 
 from .ledger import Case
 
@@ -22,14 +23,15 @@ class Limits:
 
     timeout: float
     samples: int | None = None
-    seconds: float | None = None
+    seconds: float = math.inf
 
 
 def run_all(cases: Iterable[Case], workers: int, limits: Limits, done: Job) -> None:
     """Calls `done(case, outcome)` for each case, from one thread at a time."""
     serve = functools.partial(_serve, limit=limits.samples)
     service = processes.Service(serve, _lost, START)
-    processes.run_all(cases, service, workers, limits.timeout, done, limits.seconds)
+    each = processes.Limits(limits.timeout, total=limits.seconds)
+    processes.run_all(cases, service, workers, each, done)
 
 
 def _lost(case: Case, verdict: str, detail: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import processes
+from torch_neuronx.sweep import processes
 
 START = 300.0  # seconds that a process may take to import torch
 
@@ -19,7 +19,8 @@ def run_all(
     """Calls `done(outcome)` for each seed, from one thread at a time."""
     serve = functools.partial(_serve, compiled_every=compiled_every)
     service = processes.Service(serve, _lost, START)
-    processes.run_all(seeds, service, workers, timeout, lambda _seed, outcome: done(outcome))
+    limits = processes.Limits(timeout)
+    processes.run_all(seeds, service, workers, limits, lambda _seed, outcome: done(outcome))
 
 
 def _lost(seed: int, verdict: str, detail: str) -> dict[str, Any]:
