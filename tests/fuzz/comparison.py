@@ -20,8 +20,8 @@ ERRORS = 4  # how often the CPU's own error: another order of terms, other round
 
 
 class Mismatch(Exception):
-    """`kind` is error, dtype, shape, strides, aliasing, autograd or value; `nans` are the names and
-    places of NaNs, if the values differ nowhere else.
+    """`kind` is error, dtype, shape, strides, aliasing, autograd or value; `nans` are the name and
+    the places where one of both is NaN, if the values differ nowhere else.
     """
 
     def __init__(self, kind: str, detail: str, nans: object = None):

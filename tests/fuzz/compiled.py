@@ -30,8 +30,8 @@ ALLOWED = 8  # times the largest change among the trials
 def run(program: Program, device: str = "neuron") -> None:
     """Raises a Mismatch, unless PyTorch's own compilation differs in the same respect.
 
-    That is `aot_eager`, which traces like every backend and runs the graphs on the CPU. It has NaNs
-    of its own, too: what eager gives no gradient gets one of zeros.
+    That is `aot_eager`, which traces like every backend and runs the graphs on the CPU. It has, and
+    lacks, NaNs of its own, too: what eager gives no gradient gets one of zeros, and prod another.
     """
     program = Program(program.seed, tuple(s for s in program.statements if not s.raises))
     with warnings.catch_warnings():
@@ -107,7 +107,8 @@ def _on_cpu(program: Program) -> tuple[dict[str, Any], list[dict[str, torch.Tens
     for statement in program.statements:
         error = sides.cpu.execute(statement.source)
         sides.run_double(statement)
-        steps.append({name: _step(sides, name) for name in _touched(statement)})
+        adds = statement.accumulates
+        steps.append({name: _step(sides, name, adds) for name in _touched(statement)})
     return sides.cpu.names, steps, error
 
 
@@ -117,12 +118,17 @@ def _touched(statement: Statement) -> tuple[str, ...]:
     return (statement.written,) if statement.written else statement.results
 
 
-def _step(sides: eager.Sides, name: str) -> torch.Tensor:
-    """Zero for numbers that float64 finds equal, else a few of their roundings."""
+def _step(sides: eager.Sides, name: str, accumulates: bool) -> torch.Tensor:
+    """Zero for numbers that float64 finds equal, else a few of their roundings; of float64, only
+    integers are taken for exact.
+    """
     value = sides.cpu.names[name].detach()
     if not value.dtype.is_floating_point:
         return torch.zeros(())
     exact, wide = sides.exact(name), value.double()
+    if value.dtype is torch.float64:
+        size = wide.abs().clamp(min=1) if accumulates else wide.abs()
+        return torch.where(wide == wide.round(), 0, MOVED * torch.finfo(value.dtype).eps * size)
     step = MOVED * torch.finfo(value.dtype).eps * wide.abs()
     if exact is None or exact.shape != value.shape:
         return step
@@ -225,7 +231,8 @@ def _compare(name: str, got: Any, want: torch.Tensor, trials: list[Any]) -> None
         allowed = ALLOWED * spread + step * largest + _smallest(got)
         good = comparison.within(ours, want, allowed) | spread.isinf()
     if not bool(good.all()):
-        nans = (name, (~good).tolist()) if bool(ours[~good].isnan().all()) else None
+        one_is_nan = (ours.isnan() | want.isnan())[~good].all()
+        nans = (name, (~good).tolist()) if bool(one_is_nan) else None
         raise Mismatch(
             "value", f"{name} is {ours.tolist()!s:.1000} instead of {want.tolist()!s:.1000}", nans
         )

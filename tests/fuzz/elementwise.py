@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .guards import divides, fits_integer, gives_gradients, has_absolutes
+from .guards import divides, fits_integer, gives_gradients, has_absolutes, has_exact_trigamma
 from .op import Op, each
 from .slots import (
     ANY,
@@ -32,7 +32,7 @@ UNARY = (
     *each("exp2 asinh acosh atanh erf erfc lgamma sinc", "torch.NAME({})", tensor(REAL)),
     *each("floor ceil trunc round sign signbit relu", "torch.NAME({})", tensor(REAL)),
     *each("frac i0 logit erfinv", "torch.NAME({})", tensor(FLOAT)),
-    Op("torch.digamma({})", (tensor(FLOAT),), accumulates=True),
+    Op("torch.digamma({})", (tensor(FLOAT),), accumulates=True, guard=has_exact_trigamma),
     *each("isnan isfinite logical_not", "torch.NAME({})", tensor(ANY)),
     *each("isposinf isneginf", "torch.NAME({})", tensor(REAL)),
     *each("bitwise_not", "torch.NAME({})", tensor(WHOLE)),

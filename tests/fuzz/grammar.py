@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 
 from .elementwise import BINARY, CASTS, COMPARISONS, TERNARY, UNARY
-from .guards import finite, multiplies, tells_equals_apart, without_nan
+from .guards import finite, has_median, multiplies, tells_equals_apart, without_nan
 from .layers import LAYERS, PRODUCTS
 from .op import Group, Op, each
 from .rearranging import INDEXING, LAYOUT, VIEWS
@@ -71,8 +71,12 @@ REDUCTIONS = (
     ),
     Op("torch.norm({})", (tensor(FLOAT),), accumulates=True),
     Op("torch.aminmax({}, dim={})", (tensor(REAL), dim())),
-    Op("torch.median({}, {}).values", (tensor(REAL), dim()), guard=tells_equals_apart),
-    Op("torch.quantile({}, {})", (tensor((torch.float32, torch.float64)), choice("0.5", "0.3"))),
+    Op("torch.median({}, {}).values", (tensor(REAL), dim()), guard=has_median),
+    Op(
+        "torch.quantile({}, {})",
+        (tensor((torch.float32, torch.float64)), choice("0.5", "0.3")),
+        guard=tells_equals_apart,
+    ),
     Op(
         "torch.mean({}, {}, dtype=torch.float32)",
         (tensor((*REAL, torch.bool)), dim()),

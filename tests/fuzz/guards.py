@@ -73,6 +73,23 @@ def gives_gradients(t: torch.Tensor) -> bool:
     return not t.requires_grad or without_nan(t)
 
 
+def has_exact_trigamma(t: torch.Tensor) -> bool:
+    """Whether digamma's gradient is exact to the dtype on the CPU, whose series ends at 5e-10."""
+    return not (t.requires_grad and t.dtype is torch.float64)
+
+
+def has_spread(t: torch.Tensor, *others: torch.Tensor) -> bool:
+    """Whether the last dimension is more than its mean, of which the CPU leaves a rounding when it
+    is normalised; the weight's gradient would consist of that.
+    """
+    return t.size(-1) > 1
+
+
+def has_median(t: torch.Tensor) -> bool:
+    """Whether the CPU finds the median: of expanded tensors it gives other elements."""
+    return memory.may_write(t, ()) and tells_equals_apart(t)
+
+
 def tells_equals_apart(t: torch.Tensor) -> bool:
     """Whether nobody sees which of several equal elements was chosen: one of them alone would get a
     gradient.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .guards import attends, finite
+from .guards import attends, finite, has_spread
 from .op import Op, each
 from .slots import (
     COMPLEX,
@@ -144,6 +144,7 @@ LAYERS = (
         "F.layer_norm({0}, ({0}.size(-1),), {1}, {2})",
         (tensor(FLOAT, (1, 4)), of_shape(_last), of_shape(_last)),
         accumulates=True,
+        guard=has_spread,
     ),
     Op(
         "F.rms_norm({0}, ({0}.size(-1),), {1})",

@@ -86,3 +86,21 @@ def test_scalar_lists_are_run_time_inputs():
     torch._foreach_mul_(x, [0.1, 0.2, 0.3])
     torch._foreach_mul_(x, [7.0, 8.0, 9.0])
     assert len(torch_neuronx.explain().rows) == before
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: torch._foreach_add_([x], -1),
+    lambda x: torch._foreach_mul_([x, x.clone()], [x.clone(), x.clone()]),
+    lambda x: torch._foreach_zero_([x.view(torch.int32)]),
+])  # fmt: skip
+def test_autograd_refuses_what_a_foreach_operator_has_written(write):
+    def program(device):
+        x = torch.ones(3, device=device, requires_grad=True)
+        y = x * 2
+        z = y.square()
+        write(y.detach())
+        z.sum().backward()
+
+    for device in ("cpu", "neuron"):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            program(device)
