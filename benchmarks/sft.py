@@ -25,7 +25,10 @@ RUNS = {
 
 
 def samples(tokenizer, length: int) -> list[dict[str, list[int]]]:
-    """Questions and answers, padded or cut to `length` tokens; losses are of the answers alone."""
+    """Questions and answers, padded or cut to `length` tokens; losses are of the answers alone.
+
+    What pads is behind the answer, where no token that counts sees it, so there is no mask.
+    """
     from pydoc_data import topics
 
     made = []
@@ -39,7 +42,6 @@ def samples(tokenizer, length: int) -> list[dict[str, list[int]]]:
                 {
                     "input_ids": question + part + rest * [tokenizer.pad_token_id],
                     "labels": len(question) * [-100] + part + rest * [-100],
-                    "attention_mask": (length - rest) * [1] + rest * [0],
                 }
             )
     return made
@@ -141,7 +143,7 @@ def show(results: dict[str, list[tuple[float, float, int]]], args: argparse.Name
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    defaults = {"steps": 60, "batch": 8, "length": 128, "vocabulary": 2048}
+    defaults = {"steps": 40, "batch": 4, "length": 128, "vocabulary": 2048}
     defaults |= {"width": 256, "layers": 4, "lr": 1e-3, "threads": os.cpu_count()}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default {value}")

@@ -52,6 +52,7 @@ def main(argv: list[str] | None = None) -> Watch:
             max_steps=args.steps,
             per_device_train_batch_size=args.batch,
             per_device_eval_batch_size=args.batch,
+            dataloader_drop_last=True,
             learning_rate=args.lr,
             warmup_steps=args.steps // 10,
             save_steps=max(args.steps // 2, 1),

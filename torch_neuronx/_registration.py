@@ -19,7 +19,7 @@ def register() -> None:
     torch.utils.rename_privateuse1_backend("neuron")
     from torch_neuronx import device
     from torch_neuronx.compile import artifacts
-    from torch_neuronx.device import batching, higher_order
+    from torch_neuronx.device import batching, higher_order, torchvision_autocast
 
     torch._register_device_module("neuron", device)
     for name in ("amp", "memory", "random"):  # so that `import torch.neuron.amp` finds ours
@@ -28,6 +28,7 @@ def register() -> None:
     artifacts.register()
     higher_order.register()
     batching.register()
+    torchvision_autocast.register()
     atexit.register(_let_backward_end)
 
 

@@ -2,8 +2,8 @@
 
 Nothing is evened out on the way here, so a rounding may decide a comparison, an order or an index.
 What it may decide is measured: the CPU runs the program again a few times, with each number that
-is not exact moved by a few roundings after every statement, and in the backward pass each gradient
-by one. A result that moves with them may
+is not exact moved by a few roundings after every statement, and in the backward pass each gradient.
+A result that moves with them may
 differ by some times as much, and where an integer or a truth value changes, it is left out.
 (Stochastic arithmetic: J. Vignes, "A stochastic arithmetic for reliable scientific computation",
 1993.)
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensorMode
 
 from . import comparison, eager, memory
 from .comparison import Mismatch
@@ -59,9 +60,25 @@ def _compare_with_cpu(program: Program, device: str, backend: str) -> None:
         values = [dict(_results(trial)).get(name) for trial in trials]
         if name not in got:
             raise Mismatch("autograd", f"there is no {name}")
-        _compare(name, got[name], want, values)
+        try:
+            _compare(name, got[name], want, values)
+        except Mismatch as mismatch:
+            if mismatch.kind != "strides" or not _is_inferred(program, name, got[name]):
+                raise
     names = [s.results for s in _body(program)]
     comparison.same_sharing(got, {n: base[n] for group in names for n in group})
+
+
+def _is_inferred(program: Program, name: str, got: torch.Tensor) -> bool:
+    """Whether PyTorch infers these strides without data, as for every backend: a few of its meta
+    kernels, copysign's among them, differ from those of the CPU.
+    """
+    side = eager.Side("cpu")
+    with FakeTensorMode():
+        for statement in program.statements:
+            side.execute(statement.source)
+    inferred = dict(_results(side.names)).get(name)
+    return inferred is not None and inferred.stride() == got.stride()
 
 
 def source(program: Program) -> str:
@@ -131,16 +148,19 @@ def _trial(program: Program, steps: list[dict[str, torch.Tensor]], seed: int) ->
 
 
 def _move_gradients(values: Iterable[torch.Tensor], random: torch.Generator) -> None:
-    """Makes each function of the backward pass move what it gives by a rounding: several functions
-    may give to one tensor what cancels.
+    """Makes each function of the backward pass move what it gives by some roundings: several
+    functions may give to one tensor what cancels.
     """
 
     def moved(gradient: torch.Tensor | None) -> torch.Tensor | None:
         if gradient is None or not gradient.dtype.is_floating_point:
             return gradient
+        size = torch.randint(1, MOVED + 1, gradient.shape, generator=random)
         sign = torch.randint(0, 2, gradient.shape, generator=random) * 2 - 1
         wide = gradient.double()
-        return (wide + sign * torch.finfo(gradient.dtype).eps * wide.abs()).to(gradient.dtype)
+        return (wide + sign * size * torch.finfo(gradient.dtype).eps * wide.abs()).to(
+            gradient.dtype
+        )
 
     waiting = [v.grad_fn for v in values if memory.node(v)]
     seen = set(waiting)

@@ -63,3 +63,11 @@ def test_a_diffusion_transformer():
         pipeline = tiny_diffusion.diffusion_transformer().to("neuron")
         got = image(pipeline, class_labels=[1, 2], guidance_scale=2.0)
     agrees(got, want)
+
+
+def test_a_transformer_of_text_and_image():
+    options = {"prompt": "red one", "height": 16, "width": 16, "max_sequence_length": 8}
+    want = image(tiny_diffusion.flux(), **options)
+    with torch_neuronx.no_fallback():
+        got = image(tiny_diffusion.flux().to("neuron"), **options)
+    agrees(got, want)

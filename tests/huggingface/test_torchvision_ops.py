@@ -2,9 +2,11 @@
 
 import pytest
 import torch
-from agreement import agree, on_device, refused
+from agreement import agree, on_device, refused, same
 
 import torch_neuronx
+from torch_neuronx import _C
+from torch_neuronx.runtime import platforms
 
 torchvision = pytest.importorskip("torchvision")
 from torchvision import ops  # noqa: E402
@@ -103,6 +105,26 @@ def test_pooling_of_regions_and_its_gradient(name):
     agree(lambda x, r: fn(x[:, :, ::2].transpose(2, 3), r), x, rois(), strides=False)
 
 
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("samples", [-1, 3])
+def test_roi_align_where_no_kernel_can_be_called(monkeypatch, samples, aligned):
+    monkeypatch.setattr(platforms, "runs_kernels", lambda: False)
+    _C.clear_programs()
+    r = rois()
+    r[1, 1:], r[2, 1:] = torch.tensor([-9.0, -3, 40, 50]), torch.tensor([5.0, 5, 5, 5])
+    x, rows = torch.randn(2, 3, 10, 12), 4 * 10 + 4 * 12
+    # Sums over rows and columns, and in the gradient over the bins of all regions.
+    tolerance = dict.fromkeys(("rtol", "atol"), rows * 5 * 6 * torch.finfo(torch.float32).eps)
+
+    def align(x, r):
+        return ops.roi_align(x, r.detach(), (3, 2), 0.5, samples, aligned)
+
+    try:
+        agree(with_gradient(align), x, r, strides=False, **tolerance)
+    finally:
+        _C.clear_programs()
+
+
 def test_regions_given_per_image():
     x = torch.randn(2, 3, 8, 8)
     agree(lambda x, a, b: ops.roi_align(x, [a, b], 2), x, boxes(2), boxes(3, seed=4), strides=False)
@@ -131,6 +153,18 @@ def test_regions_are_refused_as_on_the_cpu():
     x = torch.randn(2, 3, 8, 8)
     refused(lambda x, r: torch.ops.torchvision.roi_align(x, r, 1.0, 2, 2, 2, False), x, boxes(3))
     refused(lambda x, r: ops.roi_align(x, r, 2), x, rois().double())
+
+
+def test_autocast_computes_in_float32():
+    """As torchvision does on CUDA: the features may be bfloat16 beside boxes of float32."""
+    x, r = torch.randn(2, 3, 8, 8).bfloat16(), rois()
+    want = ops.roi_align(x.float(), r, 2, sampling_ratio=2).bfloat16()
+    kept = ops.nms(boxes(30).bfloat16().float(), scores(30), 0.3)
+    with torch.autocast("neuron", torch.bfloat16):
+        got = ops.roi_align(x.to("neuron"), r.to("neuron"), 2, sampling_ratio=2)
+        ours = ops.nms(boxes(30).bfloat16().to("neuron"), scores(30).to("neuron"), 0.3)
+    same(got, want)
+    same(ours, kept)
 
 
 BOXES = {

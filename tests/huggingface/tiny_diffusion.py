@@ -39,10 +39,15 @@ def vae():
     ).eval()
 
 
-def text_to_image(width=16):
-    """Stable Diffusion's parts: CLIP reads, a UNet takes noise away, a decoder paints."""
+def tokenizer(length=8):
+    found = tiny_models.tokenizer()
+    found.model_max_length = length
+    return found
+
+
+def clip(width):
     torch.manual_seed(2)
-    text = transformers.CLIPTextConfig(
+    config = transformers.CLIPTextConfig(
         vocab_size=tiny_models.VOCABULARY,
         hidden_size=width,
         intermediate_size=2 * width,
@@ -53,12 +58,15 @@ def text_to_image(width=16):
         eos_token_id=2,
         pad_token_id=0,
     )
-    tokenizer = tiny_models.tokenizer()
-    tokenizer.model_max_length = 8
+    return transformers.CLIPTextModel(config).eval()
+
+
+def text_to_image(width=16):
+    """Stable Diffusion's parts: CLIP reads, a UNet takes noise away, a decoder paints."""
     return diffusers.StableDiffusionPipeline(
         vae=vae(),
-        text_encoder=transformers.CLIPTextModel(text).eval(),
-        tokenizer=tokenizer,
+        text_encoder=clip(width),
+        tokenizer=tokenizer(),
         unet=unet(width),
         scheduler=diffusers.DDIMScheduler(steps_offset=1, clip_sample=False),
         safety_checker=None,
@@ -84,3 +92,29 @@ def diffusion_transformer():
         norm_elementwise_affine=False,
     ).eval()
     return diffusers.DiTPipeline(transformer, vae(), diffusers.DDIMScheduler())
+
+
+def flux():
+    """CLIP and T5 read, a transformer of text and image together moves noise to an image."""
+    torch.manual_seed(4)
+    transformer = diffusers.FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        pooled_projection_dim=16,
+        axes_dims_rope=[4, 4, 8],
+    ).eval()
+    config = transformers.T5Config(
+        vocab_size=tiny_models.VOCABULARY, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4
+    )
+    scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
+    reader = transformers.T5EncoderModel(config).eval()
+    painter = vae()
+    painter.register_to_config(shift_factor=0.1)
+    return diffusers.FluxPipeline(
+        scheduler, painter, clip(16), tokenizer(), reader, tokenizer(), transformer
+    )

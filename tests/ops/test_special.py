@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from agreement import agree
+from agreement import agree, same
 from torch import special
 
 POSITIVE = torch.cat([torch.logspace(-6, 2, 61), torch.tensor([0.0, 2.0, 5.0, 8.0])])
@@ -52,6 +52,16 @@ def test_bessel_functions_are_exact_to_their_coefficients(fn):
 def test_lgamma_is_as_exact_near_its_zeros(dtype):
     x = torch.cat([torch.linspace(0.76, 12, 501), torch.tensor([1.0, 2.0]), 1 + UNIT / 8]).to(dtype)
     agree(torch.lgamma, x, rtol=16 * torch.finfo(dtype).eps, atol=0)
+
+
+def test_the_zeros_of_lgamma_are_positive():
+    def program(device):
+        x = torch.tensor([1.0, 2.0], device=device)
+        return 1 / torch.lgamma(x), 1 / torch.lgamma(torch.ones_like(x))
+
+    want = program("cpu")
+    same(program("neuron"), want)
+    same(torch.compile(program, backend="neuron")("neuron"), want)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 4])

@@ -177,6 +177,7 @@ def lgamma(x):
         inside = hlo.select(far, less, inside)
     smooth = approximate(_gamma_near, (inside * 2.0 - (high + low)) * (1 / (high - low)))
     near = (inside - 1.0) * (inside - 2.0) * smooth + hlo.log(factors)
+    near = where(near == 0, 0.0, near)  # never -0, which a division would see
     return hlo.select(hlo.and_(x >= low, x <= high + SHIFTS), near, hlo.lgamma(x))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import torch_neuronx
+from torch_neuronx import device
 from torch_neuronx.runtime import metrics
 from torch_neuronx.sweep import causes, comparison, generation
 from torch_neuronx.sweep.catalog import Architecture
@@ -59,6 +60,7 @@ class Run:
     def _all(self) -> None:
         with self._reference("build"):
             self.cpu = self._build(self.architecture)
+            self._fresh = self.cpu.on("cpu")  # copied before a run leaves something in it
         self.record["parameters"] = sum(p.numel() for p in self.cpu.model.parameters())
         with self._reference("cpu"):
             returned = self.cpu.forward()
@@ -71,15 +73,15 @@ class Run:
         if not self._wanted:
             return
         torch_neuronx.clear_op_tracking()
-        torch.neuron.reset_peak_memory_stats()
+        device.reset_peak_memory_stats()
         with self._checking("load"):
-            self.device = self.cpu.on("neuron")
+            self.device = self._fresh.on("neuron")
         if self.record["checks"]["load"] is not PASSED:
             return
         self._eager()
         if "compile" in self._wanted:
             self._compile()
-        self.record["memory"] = torch.neuron.max_memory_allocated()
+        self.record["memory"] = device.max_memory_allocated()
 
     def _eager(self) -> None:
         if not {"forward", "backward", "generate", "fallback"}.intersection(self._wanted):
@@ -91,7 +93,7 @@ class Run:
             return
         with self._timed("forward again"), torch.no_grad():
             self.device.forward()
-            torch.neuron.synchronize()
+            device.synchronize()
         if "backward" in self._wanted and self._gradients:
             with self._checking("backward"):
                 gradients = self.device.gradients(returned)
@@ -146,8 +148,8 @@ class Run:
 
     def _judges(self, result: Callable[[Subject], Tensors]) -> Judges | None:
         with contextlib.suppress(Exception):  # not every model runs in float64
-            exact = kept(result(self.cpu.double()))
-            return Judges(exact, [kept(result(self.cpu.moved(seed))) for seed in range(_MOVES)])
+            exact = kept(result(self._fresh.double()))
+            return Judges(exact, [kept(result(self._fresh.moved(seed))) for seed in range(_MOVES)])
         return None
 
     @contextlib.contextmanager
@@ -175,7 +177,7 @@ class Run:
         try:
             with self._timed(name):
                 yield
-                torch.neuron.synchronize()
+                device.synchronize()
             verdict = PASSED
         except _Wrong as wrong:
             verdict = WRONG

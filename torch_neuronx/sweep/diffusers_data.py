@@ -98,12 +98,19 @@ def _latents(model: Any) -> torch.Tensor:
     return torch.randn(BATCH, channels, SIDE, SIDE)
 
 
+_PROMPT_WIDTHS = (
+    "cross_attention_dim",
+    "joint_attention_dim",
+    "caption_channels",
+    "text_embed_dim",
+    "text_dim",
+    "cap_feat_dim",
+    "encoder_hid_dim",
+)
+
+
 def _prompt(model: Any) -> torch.Tensor:
-    width = _field(
-        model.config, "cross_attention_dim", "joint_attention_dim", "caption_channels", "text_embed_dim",
-        "text_dim", "cap_feat_dim", "encoder_hid_dim",
-    )  # fmt: skip
-    return torch.randn(BATCH, TOKENS, width)
+    return torch.randn(BATCH, TOKENS, _field(model.config, *_PROMPT_WIDTHS))
 
 
 # What an argument of this name is; None where the configuration has no use for it.

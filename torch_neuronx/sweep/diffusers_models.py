@@ -36,7 +36,7 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
 
 def _configuration(model_class: type) -> dict[str, Any]:
     changed = {}
-    for name, parameter in inspect.signature(model_class.__init__).parameters.items():
+    for name, parameter in inspect.signature(model_class).parameters.items():
         if parameter.default is not parameter.empty:
             value = rule(name, parameter.default)
             if value != parameter.default:

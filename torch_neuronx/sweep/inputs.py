@@ -28,10 +28,11 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     """
     parameters = inspect.signature(model.forward).parameters
     wanted = [name for name, parameter in parameters.items() if _is_required(parameter)]
-    kind = model.config.model_type
+    config: Any = model.config
+    kind: str = config.model_type
     main = getattr(model, "main_input_name", "input_ids")
     names = [main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
-    if _has_towers(model.config) or more:
+    if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
         names += _OPTIONAL

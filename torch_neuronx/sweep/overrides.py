@@ -68,7 +68,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
     "reformer": {
         "is_decoder": True,
-        "attn_layers": ["local", "lsh"],
+        "attn_layers": ["local", "local"],  # hashing is random
         "axial_pos_embds": False,
         "local_attn_chunk_length": 4,
         "lsh_attn_chunk_length": 4,
@@ -80,13 +80,11 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
-TRAINED = {"rwkv", "xlstm"}
+TRAINED = {"reformer", "rwkv", "xlstm"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
     "git": ("pixel_values",),
-    "gemma4_assistant": ("position_ids",),
-    "gemma4_unified_assistant": ("position_ids",),
 }
 
 # Model types that generate only as the assistant of another.
@@ -98,11 +96,13 @@ INPUTS: dict[str, dict[str, Any]] = {
     "gemma4_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
+        "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
     "gemma4_unified_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
+        "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
@@ -117,7 +117,7 @@ def codes(model: Any) -> torch.Tensor:
 
 def drafts(model: Any) -> torch.Tensor:
     """What an assistant gets from its model: a token's embedding beside a hidden state."""
-    return torch.randn(2, 8, 2 * model.config.backbone_hidden_size)
+    return torch.randn(2, 1, 2 * model.config.backbone_hidden_size)
 
 
 def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:

@@ -96,8 +96,8 @@ def _kinds_of_layers(config_class: Any, defaults: dict[str, Any]) -> dict[str, A
         whole = config_class()
     except Exception:  # it has no default, so there is nothing to go by
         return {}
-    lists = {name: getattr(whole, name, None) for name in names}
-    lists = {name: kinds for name, kinds in lists.items() if isinstance(kinds, (list, tuple))}
+    found = {name: getattr(whole, name, None) for name in names}
+    lists = {name: list(kinds) for name, kinds in found.items() if isinstance(kinds, (list, tuple))}
     if not lists or len({len(kinds) for kinds in lists.values()}) != 1:
         return {}
     layers = list(zip(*lists.values(), strict=True))
@@ -106,7 +106,7 @@ def _kinds_of_layers(config_class: Any, defaults: dict[str, Any]) -> dict[str, A
     for at in range(len(layers)):
         if len(chosen) < rules.LAYERS and at not in chosen:
             chosen = sorted([*chosen, at])
-    picked = {name: type(kinds)(kinds[at] for at in chosen) for name, kinds in lists.items()}
+    picked = {name: [kinds[at] for at in chosen] for name, kinds in lists.items()}
     return {**picked, **({depth: len(chosen)} if depth in defaults else {})}
 
 

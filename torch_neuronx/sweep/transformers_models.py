@@ -51,8 +51,13 @@ def _model(architecture: Architecture, level: int) -> nn.Module:
     config = reduction.configuration(config_class, level)
     if level and (size := _parameters(model_class, config)) > _MOST_PARAMETERS:
         raise ValueError(f"{architecture.model} has {size:,} parameters where it can be built")
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = 0
     torch.manual_seed(0)
     model = randomized(model_class(config).float())
+    generation = getattr(model, "generation_config", None)
+    if generation is not None and generation.decoder_start_token_id is None:
+        generation.decoder_start_token_id = 0
     return model.train(architecture.family in TRAINED)
 
 

@@ -1,8 +1,6 @@
-"""torchvision's operators on regions of images: its own CPU kernels, called from programs.
+"""torchvision's other operators on regions, and deformable convolution: its own CPU kernels.
 
-A region's samples are as many as its size asks for (`sampling_ratio=0`), which no program of fixed
-length has, and the kernels skip what a region leaves out. Where programs cannot call kernels, the
-operators run on the host.
+Programs call them; where they cannot, these operators run on the host.
 """
 
 from __future__ import annotations
@@ -12,8 +10,6 @@ import torch
 from torch_neuronx.lowering.kernels import runs_kernel
 
 _NAMES = (
-    "roi_align",
-    "_roi_align_backward",
     "roi_pool",
     "_roi_pool_backward",
     "ps_roi_align",

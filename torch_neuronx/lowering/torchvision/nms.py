@@ -48,11 +48,9 @@ def _lower_nms(out, boxes, scores, iou_threshold):
     if not count:
         return hlo.full(out.shape, 0, out.dtype)
     order = sort_order(scores, True) if count > 1 else hlo.full((1,), 0, torch.int64)
-    corners = hlo.convert(boxes, compute_dtype(boxes.dtype))
-    corners = [
-        take_flat(hlo.reshape(hlo.slice_dim(corners, 1, i, i + 1), (count,)), order)
-        for i in range(4)
-    ]
+    table = hlo.convert(boxes, compute_dtype(boxes.dtype))
+    columns = [hlo.reshape(hlo.slice_dim(table, 1, i, i + 1), (count,)) for i in range(4)]
+    corners = [take_flat(column, order) for column in columns]
     kept = masked(_kept(corners, hlo.number(iou_threshold, torch.float64)), (count,))
     return Counted(kept.pack(order).value, kept.size)
 
