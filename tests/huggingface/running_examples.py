@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import torch
-from accelerate.state import AcceleratorState, GradientState
+from accelerate_state import forget
 
 import torch_neuronx
 
@@ -16,16 +16,12 @@ def run(name, device, *arguments):
     """What the `main` of examples/`name`.py returns on `device`; nothing may fall back."""
     if EXAMPLES not in sys.path:
         sys.path.append(EXAMPLES)
-    # Accelerate keeps its device for the life of a process.
-    AcceleratorState._reset_state(reset_partial_state=True)
-    GradientState._reset_state()
     main = importlib.import_module(name).main
     try:
         with torch_neuronx.no_fallback():
             return main(["--device", device, *(str(argument) for argument in arguments)])
     finally:
-        AcceleratorState._reset_state(reset_partial_state=True)
-        GradientState._reset_state()
+        forget()
 
 
 def same_losses(got, want, terms, dtype=torch.float32):

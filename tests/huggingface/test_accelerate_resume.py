@@ -7,18 +7,8 @@ import torch_neuronx
 
 accelerate = pytest.importorskip("accelerate")
 from accelerate import Accelerator  # noqa: E402
-from accelerate.state import AcceleratorState, GradientState  # noqa: E402
 
 STEPS, SAVED_AFTER = 6, 3
-
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    AcceleratorState._reset_state(reset_partial_state=True)
-    GradientState._reset_state()
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)
-    GradientState._reset_state()
 
 
 def prepared(accelerator, seed):

@@ -5,29 +5,17 @@ import functools
 
 import pytest
 import torch
+from accelerate_state import forget
 from roundings import close
 
 import torch_neuronx
 
 accelerate = pytest.importorskip("accelerate")
 from accelerate import Accelerator  # noqa: E402
-from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: E402
+from accelerate.state import PartialState  # noqa: E402
 
 FEATURES, HIDDEN, CLASSES, ROWS = 8, 32, 3, 22
 STEPS = 6  # batches of 4, the last one of 2
-
-
-@pytest.fixture
-def fresh():
-    """Accelerate keeps its device in the process: forgets it."""
-
-    def forget():
-        AcceleratorState._reset_state(reset_partial_state=True)
-        GradientState._reset_state()
-
-    forget()
-    yield forget
-    forget()
 
 
 def data():
@@ -70,17 +58,17 @@ def train(accelerator, clip=clip, forward=contextlib.nullcontext):
     return losses, norms, torch.cat(seen), scheduler.get_last_lr()
 
 
-def test_the_device_is_found(fresh):
+def test_the_device_is_found():
     assert Accelerator().device.type == "neuron"
     assert PartialState().default_device.type == "neuron"
 
 
 @pytest.mark.parametrize("precision", ["no", "bf16"])
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_a_prepared_loop_gives_the_losses_of_the_cpu(fresh, precision, accumulation):
+def test_a_prepared_loop_gives_the_losses_of_the_cpu(precision, accumulation):
     options = {"mixed_precision": precision, "gradient_accumulation_steps": accumulation}
     wants = train(Accelerator(cpu=True, **options))
-    fresh()
+    forget()
     with torch_neuronx.no_fallback():
         gots = train(Accelerator(**options))
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -94,7 +82,7 @@ def test_a_prepared_loop_gives_the_losses_of_the_cpu(fresh, precision, accumulat
     assert gots[3] == wants[3]
 
 
-def test_float16_is_refused_by_a_list_of_accelerates_own(fresh):
+def test_float16_is_refused_by_a_list_of_accelerates_own():
     """Where this fails, Accelerate has learnt it, and docs/huggingface.md has a line too many."""
     with pytest.raises(ValueError, match="fp16 mixed precision requires a device in"):
         Accelerator(mixed_precision="fp16")
@@ -114,16 +102,16 @@ def scaled(init_scale):
     return losses, accelerator.scaler.get_scale()
 
 
-def test_float16_with_a_scaler_of_ones_own(fresh):
+def test_float16_with_a_scaler_of_ones_own():
     wants = train(Accelerator(cpu=True))[0]
-    fresh()
+    forget()
     losses, scale = scaled(2.0**10)
     for got, want in zip(losses, wants, strict=True):
         close(got, want, STEPS * 2 * 3, torch.float16)  # three roundings a layer and step
     assert scale == 2.0**10
 
 
-def test_steps_that_overflow_in_float16_are_skipped(fresh):
+def test_steps_that_overflow_in_float16_are_skipped():
     losses, scale = scaled(2.0**40)
     assert scale == 2.0 ** (40 - STEPS)
     batches = data().tensors
