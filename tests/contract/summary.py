@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +25,30 @@ Verdicts = dict[str, Any]
 Found = dict[str, dict[str, Verdicts]]  # by operator and mode
 
 
+@dataclass
+class Cost:
+    samples: int = 0
+    seconds: float = 0.0
+
+    def add(self, outcome: dict[str, Any]) -> None:
+        self.samples += outcome["samples"]
+        self.seconds = round(self.seconds + outcome.get("seconds", 0.0), 3)
+
+
 def summary(found: results.Results) -> dict[str, Any]:
     databases: dict[str, Found] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
-    cost: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    cost: dict[str, dict[str, Cost]] = defaultdict(lambda: defaultdict(Cost))
     for case, outcome in found.items():
         verdicts = databases[case.database][case.op][case.mode]
         verdicts.setdefault(outcome["verdict"], []).append(case.dtype)
         if outcome["host"]:
             verdicts.setdefault("host", {})[case.dtype] = sorted(outcome["host"])
-        spent = {"samples": outcome["samples"], "seconds": round(outcome.get("seconds", 0))}
-        cost[case.database][case.mode].update(spent)
+        cost[case.database][case.mode].add(outcome)
     return {
         "torch": torch.__version__.partition("+")[0],
-        "cost": cost,
+        "cost": {
+            name: {mode: asdict(c) for mode, c in modes.items()} for name, modes in cost.items()
+        },
         "databases": databases,
     }
 
