@@ -45,7 +45,7 @@ VENDORS = (
 )
 CHECK = (
     "A check is one operator with one dtype in one mode: samples of it on the device and on the "
-    "CPU, compared in value, dtype, shape and strides; the table says how many samples this run took "
+    "CPU, compared in value, dtype, shape and strides; the table says how many this run took "
     "(`make contract` without `--samples` takes all). *native*: no op of theirs ran on the host. "
     "What does not pass is in `tests/contract/ledger.toml`, with its reason.\n"
 )
