@@ -57,7 +57,7 @@ def gradgrad(operator: Operator, sample: Sample) -> None:
 
 def jvp(operator: Operator, sample: Sample) -> None:
     """Forward-mode derivatives along fixed directions, and the result with them."""
-    directions = {id(t): torch.randn_like(t) for t in leaves(sample)}
+    directions = {id(t): _random_like(t) for t in leaves(sample)}
     if not directions:
         raise NotApplicable
 
@@ -118,10 +118,19 @@ def _refused(function: Callable, *args: Any, **kwargs: Any) -> Any:
 
 def _randoms(like: Any) -> Tensors:
     """Fixed numbers. Raises NotApplicable when there are none to make."""
-    made = [torch.randn_like(t) for t in like]
+    made = [_random_like(t) for t in like]
     if not made:
         raise NotApplicable
     return made
+
+
+def _random_like(tensor: torch.Tensor) -> torch.Tensor:
+    """Of its pattern where it is a COO tensor, for which PyTorch has no randn_like."""
+    if tensor.layout is not torch.sparse_coo:
+        return torch.randn_like(tensor)
+    tensor = tensor.detach().coalesce()
+    values = torch.randn_like(tensor.values())
+    return torch.sparse_coo_tensor(tensor.indices(), values, tensor.shape, is_coalesced=True)
 
 
 def _leaves_like(given: Tensors, device: str) -> Tensors:
