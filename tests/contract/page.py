@@ -87,9 +87,11 @@ def _totals(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         for mode in modes:
             found = [found[mode] for found in operators.values() if mode in found]
             checks = sum(map(_count, found))
+            if not checks:
+                continue
             passed = sum(len(v.get("passed", ())) for v in found)
             native = sum(len(set(v.get("passed", ())) - set(v.get("host", ()))) for v in found)
-            share = f"{native / checks:.1%}" if checks else ""
+            share = f"{native / checks:.1%}"
             samples = run["cost"][database][mode]["samples"]
             yield (
                 database,
