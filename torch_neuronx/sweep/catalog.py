@@ -46,7 +46,7 @@ def architectures(library: str, all_variants: bool = False) -> list[Architecture
 
         found = timm_architectures(all_variants)
     else:
-        from torch_neuronx.sweep.diffusers_models import architectures as diffusers_architectures
+        from torch_neuronx.sweep.diffusers import architectures as diffusers_architectures
 
         found = diffusers_architectures()
     return sorted(found, key=lambda a: a.rank)

@@ -74,7 +74,7 @@ def build(architecture: Architecture) -> Subject:
     elif architecture.library == "timm":
         from torch_neuronx.sweep import timm_models as models  # type: ignore[no-redef]
     else:
-        from torch_neuronx.sweep import diffusers_models as models  # type: ignore[no-redef]
+        from torch_neuronx.sweep import diffusers as models  # type: ignore[no-redef]
     return Subject(*models.build(architecture))
 
 

@@ -9,8 +9,12 @@ from torch import nn
 
 from torch_neuronx.sweep import libraries
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.diffusers_data import ARGUMENTS, FIELDS, rule
+from torch_neuronx.sweep.diffusers import autoencoders, transformers, unets
+from torch_neuronx.sweep.diffusers.rules import ARGUMENTS, rule
 from torch_neuronx.sweep.transformers_models import randomized
+
+FIELDS = {**autoencoders.FIELDS, **transformers.FIELDS, **unets.FIELDS}
+INPUTS = {**autoencoders.INPUTS, **transformers.INPUTS, **unets.INPUTS}
 
 
 def architectures() -> list[Architecture]:
@@ -49,4 +53,6 @@ def _arguments(model: nn.Module) -> dict[str, Any]:
     for name, parameter in inspect.signature(model.forward).parameters.items():
         if name in ARGUMENTS and parameter.default in (parameter.empty, None):
             made[name] = ARGUMENTS[name](model)
+    for name, value in INPUTS.get(type(model).__name__, {}).items():
+        made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}

@@ -1,4 +1,4 @@
-"""How Diffusers' models are reduced and called, as data: by the names of arguments."""
+"""How Diffusers' models are reduced and called by the names of arguments, as data."""
 
 from __future__ import annotations
 
@@ -50,19 +50,6 @@ def _applied(change: Callable[[int], int], default: Any) -> Any:
     if isinstance(default, bool) or not isinstance(default, (int, float)) or default == 0:
         return default
     return type(default)(change(int(default)))
-
-
-# Fields of a model class that the rules do not get right.
-FIELDS: dict[str, dict[str, Any]] = {
-    "ChromaTransformer2DModel": {"axes_dims_rope": (4, 2, 2), "num_single_layers": 1},
-    "FluxControlNetModel": {"axes_dims_rope": [4, 2, 2], "num_single_layers": 1},
-    "FluxTransformer2DModel": {"axes_dims_rope": (4, 2, 2), "num_single_layers": 1},
-    "QwenImageTransformer2DModel": {"axes_dims_rope": (4, 2, 2)},
-    "SD3Transformer2DModel": {"caption_projection_dim": 16},
-    "UNet2DConditionModel": {"down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
-                             "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
-                             "block_out_channels": (16, 32)},
-}  # fmt: skip
 
 
 def _field(config: Any, *names: str, default: int = WIDTH) -> int:
