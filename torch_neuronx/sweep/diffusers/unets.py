@@ -1,4 +1,4 @@
-"""What reduction by name does not get right in Diffusers' UNets, ControlNets and other models, by class: data only.
+"""What reduction by name does not get right in Diffusers' UNets, ControlNets and others: data only.
 
 FIELDS: arguments of the constructor. INPUTS: arguments of forward in place of those made by name; a
 callable gets the model, and None removes one.
