@@ -52,6 +52,11 @@ def _applied(change: Callable[[int], int], default: Any) -> Any:
     return type(default)(change(int(default)))
 
 
+def random(*shape: int) -> Callable[[Any], torch.Tensor]:
+    """For a table of inputs: a batch of normal numbers of this shape."""
+    return lambda model: torch.randn(BATCH, *shape)
+
+
 def _field(config: Any, *names: str, default: int = WIDTH) -> int:
     for name in names:
         value = getattr(config, name, None)
