@@ -140,7 +140,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "AutoencoderKLMiniMaxH3": {"sample": random(3, 10, 16, 16)},
     "AutoencoderKLMochi": {"sample": random(3, 7, 16, 16)},
     "AutoencoderKLQwenImage": _VIDEO,
-    "AutoencoderKLQwenImage21": {"sample": random(4, 5, 16, 16)},
+    "AutoencoderKLQwenImage21": {"sample": random(4, 1, 16, 16)},
     "AutoencoderKLTemporalDecoder": {"sample": random(3, 16, 16), "num_frames": 2},
     "AutoencoderKLWan": _VIDEO,
     "AutoencoderVidTok": {**_VIDEO, "sample_posterior": False},
