@@ -33,12 +33,12 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "CosmosControlNetModel": {
         "adaln_lora_dim": 4,
+        "attention_head_dim": 16,
         "in_channels": 6,
         "latent_channels": 6,
         "max_size": (4, 16, 16),
         "model_channels": 32,
         "n_controlnet_blocks": 1,
-        "attention_head_dim": 16,
     },
     "FluxControlNetModel": {**_JOINT, "num_single_layers": 1},
     "HunyuanDiT2DControlNetModel": {
