@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from torch_neuronx.sweep import rules
-from torch_neuronx.sweep.overrides import FIELDS
+from torch_neuronx.sweep.fields import FIELDS
 
 _TOKEN = re.compile(
     r".*_(token|eos|bos)(_id|_index|_token_id)s?|.*_(id|index)_token|(image|video|audio)_token"
