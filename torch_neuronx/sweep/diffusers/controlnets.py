@@ -19,13 +19,17 @@ from torch_neuronx.sweep.diffusers.rules import (
 
 _LATENTS = random(4, SIDE, SIDE)
 _PATCHES = random(SIDE * SIDE, 64)
+_LEVELS = {
+    "block_out_channels": (16, 32),
+    "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+}
 _JOINT = {"axes_dims_rope": (4, 2, 2)}
 
 FIELDS: dict[str, dict[str, Any]] = {
+    "ControlNetModel": _LEVELS,
     "ControlNetUnionModel": {
+        **_LEVELS,
         "addition_time_embed_dim": 8,
-        "block_out_channels": (16, 32),
-        "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
         "num_proj_channel": 16,
         "num_trans_channel": 16,
         "num_trans_head": 2,
@@ -64,6 +68,12 @@ FIELDS: dict[str, dict[str, Any]] = {
         "motion_num_attention_heads": 2,
     },
     "T2IAdapter": {"channels": [16, 16, 32, 32]},
+    "UNetControlNetXSModel": {
+        **_LEVELS,
+        "ctrl_block_out_channels": (4, 8),
+        "ctrl_num_attention_heads": 2,
+        "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+    },
     "ZImageControlNetModel": {
         "control_in_dim": 16,
         "control_layers_places": [0],

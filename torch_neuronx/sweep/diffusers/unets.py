@@ -74,6 +74,12 @@ FIELDS: dict[str, dict[str, Any]] = {
     # A head of its attention has 32 channels.
     "UNet1DModel": {"block_out_channels": (32, 32, 64), "extra_in_channels": 64},
     "UNet2DConditionModel": _levels("2D"),
+    "UNet2DModel": {
+        "block_out_channels": (16, 32),
+        "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
+        "up_block_types": ("AttnUpBlock2D", "UpBlock2D"),
+    },
+    "UNet3DConditionModel": _levels("3D"),
     "UNetMotionModel": {**_levels("Motion"), "motion_num_attention_heads": 2},
     # Its norms have 32 groups.
     "UNetSpatioTemporalConditionModel": {
