@@ -5,16 +5,24 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import torch
 from torch import nn
 
 from torch_neuronx.sweep import libraries
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.diffusers import autoencoders, transformers, unets
+from torch_neuronx.sweep.diffusers import (
+    audio_transformers,
+    autoencoders,
+    transformers,
+    unets,
+    video_transformers,
+)
 from torch_neuronx.sweep.diffusers.rules import ARGUMENTS, rule
 from torch_neuronx.sweep.transformers_models import randomized
 
-FIELDS = {**autoencoders.FIELDS, **transformers.FIELDS, **unets.FIELDS}
-INPUTS = {**autoencoders.INPUTS, **transformers.INPUTS, **unets.INPUTS}
+_DATA = (audio_transformers, autoencoders, transformers, unets, video_transformers)
+FIELDS = {name: fields for data in _DATA for name, fields in data.FIELDS.items()}
+INPUTS = {name: inputs for data in _DATA for name, inputs in data.INPUTS.items()}
 
 
 def architectures() -> list[Architecture]:
@@ -34,8 +42,24 @@ def architectures() -> list[Architecture]:
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     """The model, in evaluation mode, and the arguments of its forward."""
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
-    model = randomized(model_class(**_configuration(model_class)).eval())
+    model = randomized(_constructed(model_class).eval())
     return model, _arguments(model)
+
+
+def _constructed(model_class: type) -> nn.Module:
+    """What the constructor leaves to loaded weights becomes noise, and a gate that it closes."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # fills what is left open with NaN
+    try:
+        model = model_class(**_configuration(model_class))
+    finally:
+        torch.use_deterministic_algorithms(before)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            closed = parameter.numel() == 1 and not bool(parameter)
+            if closed or bool(parameter.isnan().any()):
+                parameter.normal_(std=0.1)
+    return model
 
 
 def _configuration(model_class: type) -> dict[str, Any]:
