@@ -12,7 +12,14 @@ from typing import Any
 import torch
 
 from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, WIDTH
-from torch_neuronx.sweep.diffusers.shapes import PADDED, STEPS, TIMES, normal
+from torch_neuronx.sweep.diffusers.shapes import (
+    PADDED,
+    STEPS,
+    TIMES,
+    integers,
+    normal,
+    positions,
+)
 
 FIELDS: dict[str, dict[str, Any]] = {
     "AceStepTransformer1DModel": {
@@ -21,6 +28,16 @@ FIELDS: dict[str, dict[str, Any]] = {
         "audio_acoustic_hidden_dim": 4,
         "sliding_window": 2,
     },
+    "Cosmos3OmniTransformer": {
+        "latent_channel": 4,
+        "patch_latent_dim": 16,
+        "rope_axes_dim": (2, 1, 1),
+        "sound_gen": True,
+        "sound_dim": 6,
+        "action_gen": True,
+        "action_dim": 3,
+        "num_embodiment_domains": 4,
+    },
     "LongCatAudioDiTTransformer": {
         "dit_dim": WIDTH,
         "dit_depth": 2,
@@ -28,12 +45,33 @@ FIELDS: dict[str, dict[str, Any]] = {
         "dit_text_dim": WIDTH,
         "latent_dim": 8,
     },
+    "MiniMaxH3Transformer3DModel": {
+        "in_channels": 4,
+        "audio_in_channels": 4,
+        "freq_dim": WIDTH,
+        "time_embed_hidden_dim": WIDTH,
+        "time_embed_dim": WIDTH,
+        "rope_freq_dim": 1,
+    },
     "MiniMaxMusic3RVQDepthDecoder": {"audio_vocab_size": 32},
     "MiniMaxMusic3Transformer1DModel": {
         "in_channels": 8,
         "condition_dim": WIDTH,
         "rotary_dim": 4,
         "fourier_embedding_dim": WIDTH,
+    },
+    "RFD4ProteinaTransformer": {
+        "nlayers": 2,
+        "token_dim": WIDTH,
+        "nheads": 2,
+        "dim_cond": WIDTH,
+        "pair_repr_dim": 8,
+        "latent_dim": 4,
+        "token_type_emb_dim": 8,
+        "cath_emb_dim": 8,
+        "t_emb_dim": WIDTH,
+        "seq_sep_dim": 8,
+        "tri_mult_c": 8,
     },
     "StableAudio3DiTModel": {
         "io_channels": 8,
@@ -68,18 +106,69 @@ INPUTS: dict[str, dict[str, Any]] = {
         "timestep_r": TIMES / 2,
         "encoder_hidden_states": normal(TOKENS, WIDTH),
     },
+    # One sequence: 8 tokens of text, 2 frames of 2 by 2 patches of which the first is given, 4 of sound,
+    # 3 actions.
+    "Cosmos3OmniTransformer": {
+        "input_ids": torch.arange(2, 2 + TOKENS),
+        "text_indexes": torch.arange(8),
+        "position_ids": torch.arange(23).expand(3, -1),
+        "und_len": 8,
+        "sequence_length": 23,
+        "vision_tokens": lambda model: [torch.randn(1, 4, 2, 4, 4)],
+        "vision_token_shapes": [(2, 2, 2)],
+        "vision_sequence_indexes": torch.arange(8, 16),
+        "vision_mse_loss_indexes": torch.arange(12, 16),
+        "vision_timesteps": torch.full((4,), 700.0),
+        "vision_noisy_frame_indexes": [torch.tensor([1])],
+        "sound_tokens": lambda model: [torch.randn(6, 4)],
+        "sound_token_shapes": [(4, 1, 1)],
+        "sound_sequence_indexes": torch.arange(16, 20),
+        "sound_mse_loss_indexes": torch.arange(16, 20),
+        "sound_timesteps": torch.full((4,), 700.0),
+        "sound_noisy_frame_indexes": [torch.arange(4)],
+        "action_tokens": lambda model: [torch.randn(3, 3)],
+        "action_token_shapes": [(3, 1, 1)],
+        "action_sequence_indexes": torch.arange(20, 23),
+        "action_mse_loss_indexes": torch.arange(20, 23),
+        "action_timesteps": torch.full((3,), 700.0),
+        "action_noisy_frame_indexes": [torch.arange(3)],
+        "action_domain_ids": [torch.tensor(2)],
+    },
     "LongCatAudioDiTTransformer": {
         "hidden_states": normal(2 * TOKENS, 8),
         "encoder_attention_mask": PADDED,
         "timestep": TIMES,
         "latent_cond": normal(2 * TOKENS, 8),
     },
+    "MiniMaxH3Transformer3DModel": {
+        "hidden_states": normal(8, 16),
+        "audio_hidden_states": normal(4, 4),
+        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "timestep": TIMES,
+        "timestep_indices": torch.arange(20).lt(12).long(),
+        "token_tags": torch.tensor([1] * TOKENS + [0] * 8 + [2] * 4),
+        "position_ids": positions(5, 2, 2),
+        "video_indices": torch.arange(8, 16),
+        "audio_indices": torch.arange(16, 20),
+        "text_indices": torch.arange(8),
+    },
     "MiniMaxMusic3RVQDepthDecoder": {"inputs_embeds": normal(TOKENS, WIDTH)},
     "MiniMaxMusic3Transformer1DModel": {
         "timestep": TIMES,
         "encoder_hidden_states": normal(32, WIDTH),
     },
+    "RFD4ProteinaTransformer": {
+        "bb_ca": normal(TOKENS, 3),
+        "local_latents": normal(TOKENS, 4),
+        "bb_ca_time": TIMES,
+        "local_latents_time": TIMES,
+        "padding_mask": PADDED,
+        "token_type": integers(7, TOKENS),
+        "atom37_mask": torch.ones(BATCH, TOKENS, 37, dtype=torch.bool),
+        "conditioning": lambda model: molecules(),
+    },
     "StableAudio3DiTModel": {
+        "hidden_states": normal(8, 32),
         "timestep": TIMES,
         "encoder_attention_mask": PADDED,
         "global_hidden_states": normal(WIDTH),
@@ -96,3 +185,25 @@ INPUTS: dict[str, dict[str, Any]] = {
         "decoder_noise_time": TIMES,
     },
 }
+
+
+def molecules() -> dict[str, torch.Tensor]:
+    """What is known of two molecules beside their noisy coordinates."""
+    numbers = {
+        f"condition_{name}_1_atom": torch.randint(0, 4, (BATCH, TOKENS, 37))
+        for name in ("hbond", "pistack", "pication", "saltbridge", "hydrophobic", "metal-coord")
+    }
+    tokens = {
+        name: torch.randint(0, 3, (BATCH, TOKENS))
+        for name in ("molecule_iid", "molecule_entity_id", "condition_index-group_1_token")
+    }
+    return {
+        **numbers,
+        **tokens,
+        "condition_rasa-binned_1_atom": torch.randn(BATCH, TOKENS, 37),
+        "is_in_context_conditioning": ~PADDED,
+        "supports_local_latent": PADDED,
+        "token_bond_path_length": torch.randint(0, 8, (BATCH, TOKENS, TOKENS)),
+        "bond_mask": torch.randint(0, 2, (BATCH, TOKENS, TOKENS)),
+        "bond_order": torch.randint(0, 5, (BATCH, TOKENS, TOKENS)),
+    }

@@ -45,7 +45,11 @@ FIELDS: dict[str, dict[str, Any]] = {
         "text_in_dim": WIDTH,
     },
     "Flux2Transformer2DModel": {"in_channels": 8, "timestep_guidance_channels": WIDTH},
-    "Flux3Transformer2DModel": {"in_channels": 8, "cond_in_channels": 8, "timestep_channels": WIDTH},
+    "Flux3Transformer2DModel": {
+        "in_channels": 8,
+        "cond_in_channels": 8,
+        "timestep_channels": WIDTH,
+    },
     "GlmImageTransformer2DModel": {
         "time_embed_dim": WIDTH,
         "condition_dim": 8,
@@ -67,7 +71,11 @@ FIELDS: dict[str, dict[str, Any]] = {
         "text_len": TOKENS,
         "text_len_t5": TOKENS,
     },
-    "HunyuanImageTransformer2DModel": {"in_channels": 8, "out_channels": 8, "text_embed_2_dim": WIDTH},
+    "HunyuanImageTransformer2DModel": {
+        "in_channels": 8,
+        "out_channels": 8,
+        "text_embed_2_dim": WIDTH,
+    },
     "Ideogram4Transformer2DModel": {
         "in_channels": 8,
         "adaln_dim": WIDTH,

@@ -50,6 +50,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         **_COGVIDEO,
         "time_embed_dim": WIDTH,
         "is_train_face": True,
+        "cross_attn_interval": 1,
         "cross_attn_dim_head": 8,
         "cross_attn_num_heads": 2,
         "LFE_id_dim": WIDTH,
@@ -59,7 +60,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "LFE_num_heads": 2,
         "LFE_num_id_token": 2,
         "LFE_num_querie": 4,
-        "LFE_output_dim": WIDTH,
+        "LFE_output_dim": 2 * WIDTH // 3,
         "LFE_num_scale": 2,
     },
     "CosmosTransformer3DModel": {
@@ -71,10 +72,10 @@ FIELDS: dict[str, dict[str, Any]] = {
     "EasyAnimateTransformer3DModel": {
         "attention_head_dim": 16,
         "in_channels": 4,
+        "out_channels": 4,
         "patch_size": 2,
         "time_embed_dim": WIDTH,
     },
-    "HeliosTransformer3DModel": {},
     "HunyuanVideo15Transformer3DModel": {
         "in_channels": 8,
         "out_channels": 8,
@@ -123,7 +124,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "chunk_plucker_channels": 6,
         "image_size": SIDE,
     },
-    "TransformerTemporalModel": {"in_channels": 8, "cross_attention_dim": WIDTH},
+    "TransformerTemporalModel": {"in_channels": 8},
     "WanAnimateTransformer3DModel": {
         "in_channels": 12,
         "latent_channels": 4,
@@ -138,7 +139,12 @@ FIELDS: dict[str, dict[str, Any]] = {
         "face_encoder_num_heads": 2,
         "inject_face_latents_blocks": 1,
     },
-    "WanAnimate2Transformer3DModel": {"text_len": TOKENS, "in_dim": 8, "out_dim": 4, "freq_dim": WIDTH},
+    "WanAnimate2Transformer3DModel": {
+        "text_len": TOKENS,
+        "in_dim": 8,
+        "out_dim": 4,
+        "freq_dim": WIDTH,
+    },
     "WanVACETransformer3DModel": {"vace_layers": [0], "vace_in_channels": 8},
 }
 
@@ -165,7 +171,15 @@ INPUTS: dict[str, dict[str, Any]] = {
         "fps": 24,
         "padding_mask": torch.zeros(1, 1, SIDE, SIDE),
     },
-    "HeliosTransformer3DModel": {},
+    "HeliosTransformer3DModel": {
+        "indices_hidden_states": torch.arange(7, 9).expand(BATCH, -1),
+        "latents_history_short": normal(16, 1, SIDE, SIDE),
+        "indices_latents_history_short": torch.tensor([[6]] * BATCH),
+        "latents_history_mid": normal(16, 2, SIDE, SIDE),
+        "indices_latents_history_mid": torch.arange(4, 6).expand(BATCH, -1),
+        "latents_history_long": normal(16, 4, SIDE, SIDE),
+        "indices_latents_history_long": torch.arange(4).expand(BATCH, -1),
+    },
     "HunyuanVideo15Transformer3DModel": {
         "timestep": STEPS,
         "encoder_attention_mask": PADDED,
@@ -176,7 +190,13 @@ INPUTS: dict[str, dict[str, Any]] = {
     "HunyuanVideoFramepackTransformer3DModel": {
         "encoder_attention_mask": PADDED,
         "image_embeds": normal(4, WIDTH),
-        "indices_latents": torch.arange(FRAMES).expand(BATCH, -1),
+        "indices_latents": torch.arange(7, 9),
+        "latents_clean": normal(16, 1, SIDE, SIDE),
+        "indices_latents_clean": torch.arange(6, 7),
+        "latents_history_2x": normal(16, 2, SIDE, SIDE),
+        "indices_latents_history_2x": torch.arange(4, 6),
+        "latents_history_4x": normal(16, 4, SIDE, SIDE),
+        "indices_latents_history_4x": torch.arange(4),
     },
     "HunyuanVideoTransformer3DModel": {"encoder_attention_mask": PADDED},
     "JoyImageEditPlusTransformer3DModel": {
@@ -200,6 +220,12 @@ INPUTS: dict[str, dict[str, Any]] = {
     "Kandinsky6SRTransformer3DModel": {
         "hidden_states": normal(FRAMES, SIDE, SIDE, 9),
     },
+    "LatteTransformer3DModel": {
+        # it repeats the prompt for each frame, but not a mask
+        "encoder_attention_mask": torch.where(PADDED, 0.0, -1e4)[:, None].repeat_interleave(
+            FRAMES, 0
+        ),
+    },
     "LTX2VideoTransformer3DModel": {
         "audio_hidden_states": normal(TOKENS, 8),
         "audio_encoder_hidden_states": normal(TOKENS, WIDTH),
@@ -215,7 +241,14 @@ INPUTS: dict[str, dict[str, Any]] = {
         "encoder_attention_mask": PADDED,
         "image_embeds": normal(4, WIDTH),
     },
-    "SanaWMLTX2RefinerTransformer3DModel": {},
+    "SanaWMLTX2RefinerTransformer3DModel": {
+        "hidden_states": normal(FRAMES * SIDE * SIDE, 8),
+        "timestep": lambda model: 10 * torch.rand(BATCH, FRAMES * SIDE * SIDE),
+        "video_rotary_emb": lambda model: model.build_rotary_emb_for_absolute_positions(
+            BATCH, [3, 4], SIDE, SIDE, torch.device("cpu"), 24.0
+        ),
+        "encoder_attention_mask": PADDED,
+    },
     "SanaWMTransformer3DModel": {
         "timestep": torch.tensor([[[3, 5]], [[2, 7]]]),
         "encoder_hidden_states": normal(1, TOKENS, WIDTH),
@@ -223,14 +256,37 @@ INPUTS: dict[str, dict[str, Any]] = {
         "camera_conditions": normal(FRAMES, 20),
         "chunk_plucker": normal(6, FRAMES, SIDE, SIDE),
     },
-    "TransformerTemporalModel": {"num_frames": FRAMES},
+    "TransformerTemporalModel": {
+        "hidden_states": lambda model: torch.randn(BATCH * FRAMES, 8, SIDE, SIDE),
+        "encoder_hidden_states": None,
+        "num_frames": FRAMES,
+    },
     "WanAnimateTransformer3DModel": {
         "hidden_states": normal(12, FRAMES + 1, SIDE, SIDE),
         "encoder_hidden_states_image": normal(_CLIP_TOKENS, WIDTH),
         "pose_hidden_states": normal(4, FRAMES, SIDE, SIDE),
         "face_pixel_values": normal(3, 4 * FRAMES - 3, 16, 16),
     },
+    "WanAnimate2Transformer3DModel": {
+        "hidden_states": lambda model: list(torch.randn(BATCH, 4, FRAMES, SIDE, SIDE)),
+        "encoder_hidden_states": lambda model: [
+            torch.randn(n, WIDTH) for n in (TOKENS, TOKENS - 3)
+        ],
+        "condition_latents": lambda model: list(torch.randn(BATCH, 4, FRAMES, SIDE, SIDE)),
+        "kv_cache": lambda model: wan_cache(model),
+        "kv_cache_mode": "extract",  # the other pass needs FlexAttention, whose backward no CPU has
+        "seq_len": FRAMES * (SIDE // 2) ** 2,
+        "encoder_hidden_states_image": normal(_CLIP_TOKENS, 1280),
+        "offset_grid_sizes": torch.tensor([[FRAMES, SIDE // 2, SIDE // 2]] * BATCH),
+    },
     "WanVACETransformer3DModel": {
         "control_hidden_states": normal(8, FRAMES, SIDE, SIDE),
     },
 }
+
+
+def wan_cache(model: Any) -> Any:
+    """What the pass over the reference fills with keys and values."""
+    from diffusers.models.transformers.transformer_wan_animate_2 import WanAnimate2KVCache
+
+    return WanAnimate2KVCache(model.config.num_layers)
