@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,18 +12,39 @@ from torch import nn
 from torch_neuronx.sweep import libraries
 from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.diffusers import (
+    audio_autoencoders,
     audio_transformers,
     autoencoders,
+    controlnets,
     transformers,
     unets,
+    video_autoencoders,
     video_transformers,
 )
 from torch_neuronx.sweep.diffusers.rules import ARGUMENTS, rule
 from torch_neuronx.sweep.transformers_models import randomized
 
-_DATA = (audio_transformers, autoencoders, transformers, unets, video_transformers)
-FIELDS = {name: fields for data in _DATA for name, fields in data.FIELDS.items()}
-INPUTS = {name: inputs for data in _DATA for name, inputs in data.INPUTS.items()}
+_KINDS: tuple[Any, ...] = (
+    autoencoders,
+    video_autoencoders,
+    audio_autoencoders,
+    unets,
+    controlnets,
+    transformers,
+    video_transformers,
+    audio_transformers,
+)
+
+
+def _merged(table: str) -> dict[str, Any]:
+    """A table of all kinds of models, by class."""
+    return {name: row for kind in _KINDS for name, row in getattr(kind, table, {}).items()}
+
+
+FIELDS = _merged("FIELDS")
+INPUTS = _merged("INPUTS")
+PREPARED: dict[str, Callable[[nn.Module], None]] = _merged("PREPARED")
+REFUSED: dict[str, str] = _merged("REFUSED")
 
 
 def architectures() -> list[Architecture]:
@@ -43,6 +65,8 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     """The model, in evaluation mode, and the arguments of its forward."""
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
     model = randomized(_constructed(model_class).eval())
+    if architecture.model in PREPARED:
+        PREPARED[architecture.model](model)
     return model, _arguments(model)
 
 

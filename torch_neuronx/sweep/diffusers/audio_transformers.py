@@ -1,8 +1,8 @@
 """What reduction by name does not get right in Diffusers' other transformers: data only.
 
-Of audio, of molecules, and of several modalities in one sequence. FIELDS: arguments of the constructor.
-INPUTS: arguments of forward in place of those made by name; a callable gets the model, and None removes
-one.
+Those of audio, of molecules, and of several modalities in one sequence. FIELDS: arguments of the
+constructor. INPUTS: arguments of forward in place of those made by name; a callable gets the model,
+and None removes one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, WIDTH, random
 from torch_neuronx.sweep.diffusers.shapes import (
     PADDED,
     STEPS,
     TIMES,
     integers,
-    normal,
     positions,
 )
 
@@ -29,6 +28,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "sliding_window": 2,
     },
     "Cosmos3OmniTransformer": {
+        "num_hidden_layers": 2,  # for what the last layer does to the prompt is not returned
         "latent_channel": 4,
         "patch_latent_dim": 16,
         "rope_axes_dim": (2, 1, 1),
@@ -100,14 +100,14 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 INPUTS: dict[str, dict[str, Any]] = {
     "AceStepTransformer1DModel": {
-        "hidden_states": normal(TOKENS, 4),
-        "context_latents": normal(TOKENS, 8),
+        "hidden_states": random(TOKENS, 4),
+        "context_latents": random(TOKENS, 8),
         "timestep": TIMES,
         "timestep_r": TIMES / 2,
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
     },
-    # One sequence: 8 tokens of text, 2 frames of 2 by 2 patches of which the first is given, 4 of sound,
-    # 3 actions.
+    # One sequence: 8 tokens of text, 2 frames of 2 by 2 patches of which the first is given, 4 of
+    # sound, 3 actions.
     "Cosmos3OmniTransformer": {
         "input_ids": torch.arange(2, 2 + TOKENS),
         "text_indexes": torch.arange(8),
@@ -135,15 +135,15 @@ INPUTS: dict[str, dict[str, Any]] = {
         "action_domain_ids": [torch.tensor(2)],
     },
     "LongCatAudioDiTTransformer": {
-        "hidden_states": normal(2 * TOKENS, 8),
+        "hidden_states": random(2 * TOKENS, 8),
         "encoder_attention_mask": PADDED,
         "timestep": TIMES,
-        "latent_cond": normal(2 * TOKENS, 8),
+        "latent_cond": random(2 * TOKENS, 8),
     },
     "MiniMaxH3Transformer3DModel": {
-        "hidden_states": normal(8, 16),
-        "audio_hidden_states": normal(4, 4),
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "hidden_states": random(8, 16),
+        "audio_hidden_states": random(4, 4),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
         "timestep": TIMES,
         "timestep_indices": torch.arange(20).lt(12).long(),
         "token_tags": torch.tensor([1] * TOKENS + [0] * 8 + [2] * 4),
@@ -152,14 +152,14 @@ INPUTS: dict[str, dict[str, Any]] = {
         "audio_indices": torch.arange(16, 20),
         "text_indices": torch.arange(8),
     },
-    "MiniMaxMusic3RVQDepthDecoder": {"inputs_embeds": normal(TOKENS, WIDTH)},
+    "MiniMaxMusic3RVQDepthDecoder": {"inputs_embeds": random(TOKENS, WIDTH)},
     "MiniMaxMusic3Transformer1DModel": {
         "timestep": TIMES,
-        "encoder_hidden_states": normal(32, WIDTH),
+        "encoder_hidden_states": random(32, WIDTH),
     },
     "RFD4ProteinaTransformer": {
-        "bb_ca": normal(TOKENS, 3),
-        "local_latents": normal(TOKENS, 4),
+        "bb_ca": random(TOKENS, 3),
+        "local_latents": random(TOKENS, 4),
         "bb_ca_time": TIMES,
         "local_latents_time": TIMES,
         "padding_mask": PADDED,
@@ -168,20 +168,20 @@ INPUTS: dict[str, dict[str, Any]] = {
         "conditioning": lambda model: molecules(),
     },
     "StableAudio3DiTModel": {
-        "hidden_states": normal(8, 32),
+        "hidden_states": random(8, 32),
         "timestep": TIMES,
         "encoder_attention_mask": PADDED,
-        "global_hidden_states": normal(WIDTH),
-        "local_add_cond": normal(9, 32),
+        "global_hidden_states": random(WIDTH),
+        "local_add_cond": random(9, 32),
     },
     "StableAudioDiTModel": {
         "timestep": STEPS,
-        "global_hidden_states": normal(1, WIDTH),
+        "global_hidden_states": random(1, WIDTH),
         "encoder_attention_mask": PADDED,
     },
     "T5FilmDecoder": {
         "encodings_and_masks": lambda model: [(torch.randn(BATCH, TOKENS, WIDTH), PADDED.long())],
-        "decoder_input_tokens": normal(TOKENS, 8),
+        "decoder_input_tokens": random(TOKENS, 8),
         "decoder_noise_time": TIMES,
     },
 }

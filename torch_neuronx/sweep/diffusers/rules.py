@@ -19,7 +19,8 @@ WIDTH = 16
 _RULES: list[tuple[str, Callable[[int], int]]] = [
     (r".*dropout.*", lambda _: 0),
     (r"(.*_)?(num_)?(\w+_)?layers(_per_block)?|depth|.*_layers", at_most(1)),
-    (r"(.*_)?num_attention_heads|num_heads|n_heads|n_kv_heads|num_kv_heads|num_key_value_heads", at_most(2)),
+    (r"(.*_)?num_attention_heads|num_heads|n_heads|n_kv_heads|num_kv_heads|num_key_value_heads",
+     at_most(2)),
     (r"attention_head_dim|head_dim", at_most(8)),
     (r"block_out_channels|.*_out_channels|decoder_block_out_channels|encoder_block_out_channels",
      at_most(WIDTH)),
@@ -57,6 +58,11 @@ def _applied(change: Callable[[int], int], default: Any) -> Any:
     if isinstance(default, bool) or not isinstance(default, (int, float)) or default == 0:
         return default
     return type(default)(change(int(default)))
+
+
+def random(*shape: int) -> Callable[[Any], torch.Tensor]:
+    """For a table of inputs: a batch of normal numbers of this shape."""
+    return lambda model: torch.randn(BATCH, *shape)
 
 
 def _field(config: Any, *names: str, default: int = WIDTH) -> int:

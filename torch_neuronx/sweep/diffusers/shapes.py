@@ -14,11 +14,6 @@ TIMES = torch.tensor([0.3, 0.7])  # where a model counts from 0 to 1
 PADDED = torch.arange(TOKENS) < torch.tensor([[TOKENS], [TOKENS - 3]])  # which tokens are real
 
 
-def normal(*shape: int) -> Callable[[Any], torch.Tensor]:
-    """Of this shape for each sample."""
-    return lambda model: torch.randn(BATCH, *shape)
-
-
 def integers(high: int, *shape: int) -> Callable[[Any], torch.Tensor]:
     """Below `high`, of this shape for each sample."""
     return lambda model: torch.randint(0, high, (BATCH, *shape))

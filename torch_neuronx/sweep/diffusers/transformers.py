@@ -1,4 +1,4 @@
-"""What reduction by name does not get right in Diffusers' transformers of images, by class: data only.
+"""What reduction by name does not get right in Diffusers' transformers of images: data only.
 
 FIELDS: arguments of the constructor. INPUTS: arguments of forward in place of those made by name; a
 callable gets the model, and None removes one.
@@ -10,18 +10,19 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, SIDE, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.rules import BATCH, SIDE, TOKENS, WIDTH, random
 from torch_neuronx.sweep.diffusers.shapes import (
     PADDED,
     STEPS,
     TIMES,
     integers,
-    normal,
     packed,
     positions,
 )
 
 _PATCHES = (SIDE // 2) ** 2  # of an image that a model cuts into patches of 2 by 2
+
+_TWO = {"num_layers": 2}  # for what the last layer does to the prompt is not returned
 
 FIELDS: dict[str, dict[str, Any]] = {
     "BriaFibo2Transformer2DModel": {
@@ -37,6 +38,10 @@ FIELDS: dict[str, dict[str, Any]] = {
         "axes_lens": (32, SIDE, SIDE),
     },
     "BriaFiboTransformer2DModel": {"text_encoder_dim": WIDTH // 2},
+    "ChromaTransformer2DModel": {
+        "approximator_num_channels": WIDTH,
+        "approximator_hidden_dim": WIDTH,
+    },
     "DreamLiteTransformer2DModel": {"in_channels": 8, "cross_attention_dim": WIDTH},
     "ErnieImageTransformer2DModel": {
         "in_channels": 8,
@@ -110,7 +115,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "PRXTransformer2DModel": {"context_in_dim": WIDTH, "axes_dim": [4, 4]},
     "PriorTransformer": {"num_embeddings": TOKENS},
     "QwenImage21Transformer2DModel": {"context_in_dim": WIDTH},
-    "SD3Transformer2DModel": {"caption_projection_dim": WIDTH},
+    "QwenImageTransformer2DModel": _TWO,
+    "SD3Transformer2DModel": {**_TWO, "caption_projection_dim": WIDTH},
     "Transformer2DModel": {"in_channels": 8, "cross_attention_dim": WIDTH},
     "ZImageTransformer2DModel": {"axes_lens": [128, SIDE, SIDE]},
 }
@@ -118,7 +124,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 INPUTS: dict[str, dict[str, Any]] = {
     "BriaFibo2Transformer2DModel": {
         "timestep": TIMES,
-        "encoder_hidden_states": normal(2, TOKENS, WIDTH),
+        "encoder_hidden_states": random(2, TOKENS, WIDTH),
         "encoder_attention_mask": PADDED,
     },
     "BriaFiboTransformer2DModel": {
@@ -128,7 +134,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "BriaTransformer2DModel": {"hidden_states": packed},
     "DreamLiteTransformer2DModel": {"encoder_attention_mask": PADDED},
     "ErnieImageTransformer2DModel": {
-        "text_bth": normal(TOKENS, WIDTH),
+        "text_bth": random(TOKENS, WIDTH),
         "text_lens": PADDED.sum(1),
     },
     "Flux2Transformer2DModel": {
@@ -139,7 +145,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "timestep": TIMES,
         "img_ids": positions(1, SIDE, SIDE, 1),
         "txt_ids": positions(1, 1, 1, TOKENS),
-        "image_cond_hidden_states": normal(_PATCHES, 8),
+        "image_cond_hidden_states": random(_PATCHES, 8),
         "image_cond_ids": positions(1, SIDE // 2, SIDE // 2, 1),
     },
     "GlmImageTransformer2DModel": {
@@ -148,14 +154,14 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "HiDreamImageTransformer2DModel": {
         "timesteps": torch.tensor([3, 7]),
-        "encoder_hidden_states_t5": normal(TOKENS, WIDTH),
+        "encoder_hidden_states_t5": random(TOKENS, WIDTH),
         "encoder_hidden_states_llama3": lambda model: torch.randn(2, BATCH, TOKENS, WIDTH),
-        "pooled_embeds": normal(WIDTH),
+        "pooled_embeds": random(WIDTH),
     },
     "HunyuanDiT2DModel": {
         "timestep": STEPS,
         "text_embedding_mask": PADDED,
-        "encoder_hidden_states_t5": normal(TOKENS, WIDTH),
+        "encoder_hidden_states_t5": random(TOKENS, WIDTH),
         "text_embedding_mask_t5": PADDED,
         "image_meta_size": torch.full((BATCH, 6), 32.0),
         "style": torch.zeros(BATCH, dtype=torch.int64),
@@ -164,13 +170,13 @@ INPUTS: dict[str, dict[str, Any]] = {
     "HunyuanImageTransformer2DModel": {
         "timestep": STEPS,
         "encoder_attention_mask": PADDED,
-        "encoder_hidden_states_2": normal(TOKENS, WIDTH),
+        "encoder_hidden_states_2": random(TOKENS, WIDTH),
         "encoder_attention_mask_2": PADDED,
     },
     "Ideogram4Transformer2DModel": {
-        "hidden_states": normal(TOKENS + _PATCHES, 8),
+        "hidden_states": random(TOKENS + _PATCHES, 8),
         "timestep": TIMES,
-        "encoder_hidden_states": normal(TOKENS + _PATCHES, WIDTH),
+        "encoder_hidden_states": random(TOKENS + _PATCHES, WIDTH),
         "position_ids": positions(1, TOKENS + _PATCHES, 1).long().expand(BATCH, -1, -1),
         "segment_ids": torch.ones(BATCH, TOKENS + _PATCHES, dtype=torch.int64),
         # 3: a token of text, 2: of the image
@@ -179,7 +185,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "Krea2Transformer2DModel": {
         "hidden_states": packed,
         "timestep": TIMES,
-        "encoder_hidden_states": normal(TOKENS, 3, WIDTH),
+        "encoder_hidden_states": random(TOKENS, 3, WIDTH),
         "position_ids": torch.cat([torch.zeros(TOKENS, 3), positions(1, SIDE, SIDE)]),
         "encoder_attention_mask": PADDED,
     },
@@ -201,18 +207,18 @@ INPUTS: dict[str, dict[str, Any]] = {
         "position_ids": torch.arange(TOKENS + 1 + _PATCHES).expand(BATCH, -1),
     },
     "PriorTransformer": {
-        "hidden_states": normal(WIDTH),
-        "proj_embedding": normal(WIDTH),
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "hidden_states": random(WIDTH),
+        "proj_embedding": random(WIDTH),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
         "attention_mask": PADDED,
     },
     "PRXTransformer2DModel": {
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
         "attention_mask": PADDED,
     },
     "QwenImage21Transformer2DModel": {
         "timestep": TIMES,
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
         "img_mask": torch.arange(TOKENS + _PATCHES).ge(TOKENS).expand(BATCH, -1),
     },
     "Transformer2DModel": {"encoder_attention_mask": PADDED},

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 FIELDS: dict[str, dict[str, Any]] = {
-    "FluxControlNetModel": {"axes_dims_rope": [4, 2, 2], "num_single_layers": 1},
     "UNet2DConditionModel": {
         "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
         "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),

@@ -1,4 +1,4 @@
-"""What reduction by name does not get right in Diffusers' transformers of videos, by class: data only.
+"""What reduction by name does not get right in Diffusers' transformers of videos: data only.
 
 FIELDS: arguments of the constructor. INPUTS: arguments of forward in place of those made by name; a
 callable gets the model, and None removes one.
@@ -10,17 +10,15 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH, random
 from torch_neuronx.sweep.diffusers.shapes import (
     PADDED,
     STEPS,
-    TIMES,
     frames_first,
-    normal,
 )
 
+_TWO = {"num_layers": 2}  # for what the last layer does to the prompt is not returned
 _COGVIDEO = {"max_text_seq_length": TOKENS, "sample_frames": 4 * FRAMES - 3}
-_FACES = 10  # frames of a face for each of a video's
 
 _KANDINSKY = {
     "in_text_dim": WIDTH,
@@ -70,6 +68,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "max_size": (FRAMES, SIDE, SIDE),
     },
     "EasyAnimateTransformer3DModel": {
+        **_TWO,
         "attention_head_dim": 16,
         "in_channels": 4,
         "out_channels": 4,
@@ -77,6 +76,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "time_embed_dim": WIDTH,
     },
     "HunyuanVideo15Transformer3DModel": {
+        **_TWO,
         "in_channels": 8,
         "out_channels": 8,
         "text_embed_2_dim": WIDTH,
@@ -87,6 +87,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "image_proj_dim": WIDTH,
         "has_clean_x_embedder": True,
     },
+    "JoyImageEditPlusTransformer3DModel": _TWO,
+    "JoyImageEditTransformer3DModel": _TWO,
     "Kandinsky5Transformer3DModel": _KANDINSKY,
     "Kandinsky6Transformer3DModel": {**_KANDINSKY, "ca_rope": True, "cross_gates": True},
     "Kandinsky6SRTransformer3DModel": {
@@ -108,6 +110,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "LTX2VideoTransformer3DModel": _LTX2,
     "LTXVideoTransformer3DModel": {"in_channels": 8, "out_channels": 8},
+    "MochiTransformer3DModel": _TWO,
     "MotifVideoTransformer3DModel": {
         "in_channels": 8,
         "out_channels": 8,
@@ -164,7 +167,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "ConsisIDTransformer3DModel": {
         "hidden_states": frames_first,
-        "id_cond": normal(WIDTH),
+        "id_cond": random(WIDTH),
         "id_vit_hidden": lambda model: [torch.randn(BATCH, TOKENS, WIDTH) for _ in range(2)],
     },
     "CosmosTransformer3DModel": {
@@ -173,52 +176,52 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "HeliosTransformer3DModel": {
         "indices_hidden_states": torch.arange(7, 9).expand(BATCH, -1),
-        "latents_history_short": normal(16, 1, SIDE, SIDE),
+        "latents_history_short": random(16, 1, SIDE, SIDE),
         "indices_latents_history_short": torch.tensor([[6]] * BATCH),
-        "latents_history_mid": normal(16, 2, SIDE, SIDE),
+        "latents_history_mid": random(16, 2, SIDE, SIDE),
         "indices_latents_history_mid": torch.arange(4, 6).expand(BATCH, -1),
-        "latents_history_long": normal(16, 4, SIDE, SIDE),
+        "latents_history_long": random(16, 4, SIDE, SIDE),
         "indices_latents_history_long": torch.arange(4).expand(BATCH, -1),
     },
     "HunyuanVideo15Transformer3DModel": {
         "timestep": STEPS,
         "encoder_attention_mask": PADDED,
-        "encoder_hidden_states_2": normal(TOKENS, WIDTH),
+        "encoder_hidden_states_2": random(TOKENS, WIDTH),
         "encoder_attention_mask_2": PADDED,
-        "image_embeds": normal(4, WIDTH),
+        "image_embeds": random(4, WIDTH),
     },
     "HunyuanVideoFramepackTransformer3DModel": {
         "encoder_attention_mask": PADDED,
-        "image_embeds": normal(4, WIDTH),
+        "image_embeds": random(4, WIDTH),
         "indices_latents": torch.arange(7, 9),
-        "latents_clean": normal(16, 1, SIDE, SIDE),
+        "latents_clean": random(16, 1, SIDE, SIDE),
         "indices_latents_clean": torch.arange(6, 7),
-        "latents_history_2x": normal(16, 2, SIDE, SIDE),
+        "latents_history_2x": random(16, 2, SIDE, SIDE),
         "indices_latents_history_2x": torch.arange(4, 6),
-        "latents_history_4x": normal(16, 4, SIDE, SIDE),
+        "latents_history_4x": random(16, 4, SIDE, SIDE),
         "indices_latents_history_4x": torch.arange(4),
     },
     "HunyuanVideoTransformer3DModel": {"encoder_attention_mask": PADDED},
     "JoyImageEditPlusTransformer3DModel": {
-        "hidden_states": normal(2 * (SIDE // 2) ** 2, 16, 1, 2, 2),
+        "hidden_states": random(2 * (SIDE // 2) ** 2, 16, 1, 2, 2),
         "encoder_hidden_states_mask": PADDED,
         "shape_list": [[(1, SIDE // 2, SIDE // 2)] * 2] * BATCH,
     },
     "Kandinsky5Transformer3DModel": {
-        "hidden_states": normal(FRAMES, SIDE, SIDE, 4),
-        "pooled_projections": normal(WIDTH),
+        "hidden_states": random(FRAMES, SIDE, SIDE, 4),
+        "pooled_projections": random(WIDTH),
         "visual_rope_pos": [torch.arange(n) for n in (FRAMES, SIDE // 2, SIDE // 2)],
         "text_rope_pos": torch.arange(TOKENS),
     },
     "Kandinsky6Transformer3DModel": {
-        "hidden_states": normal(FRAMES, SIDE, SIDE, 33),
-        "encoder_hidden_states": normal(TOKENS, WIDTH),
+        "hidden_states": random(FRAMES, SIDE, SIDE, 33),
+        "encoder_hidden_states": random(TOKENS, WIDTH),
         "encoder_attention_mask": PADDED,
-        "pooled_projections": normal(WIDTH),
-        "audio_hidden_states": normal(TOKENS, 20),
+        "pooled_projections": random(WIDTH),
+        "audio_hidden_states": random(TOKENS, 20),
     },
     "Kandinsky6SRTransformer3DModel": {
-        "hidden_states": normal(FRAMES, SIDE, SIDE, 9),
+        "hidden_states": random(FRAMES, SIDE, SIDE, 9),
     },
     "LatteTransformer3DModel": {
         # it repeats the prompt for each frame, but not a mask
@@ -227,8 +230,8 @@ INPUTS: dict[str, dict[str, Any]] = {
         ),
     },
     "LTX2VideoTransformer3DModel": {
-        "audio_hidden_states": normal(TOKENS, 8),
-        "audio_encoder_hidden_states": normal(TOKENS, WIDTH),
+        "audio_hidden_states": random(TOKENS, 8),
+        "audio_encoder_hidden_states": random(TOKENS, WIDTH),
         "encoder_attention_mask": PADDED,
         "audio_encoder_attention_mask": PADDED,
         "num_frames": FRAMES,
@@ -239,10 +242,10 @@ INPUTS: dict[str, dict[str, Any]] = {
     "LTXVideoTransformer3DModel": {"num_frames": FRAMES, "height": SIDE, "width": SIDE},
     "MotifVideoTransformer3DModel": {
         "encoder_attention_mask": PADDED,
-        "image_embeds": normal(4, WIDTH),
+        "image_embeds": random(4, WIDTH),
     },
     "SanaWMLTX2RefinerTransformer3DModel": {
-        "hidden_states": normal(FRAMES * SIDE * SIDE, 8),
+        "hidden_states": random(FRAMES * SIDE * SIDE, 8),
         "timestep": lambda model: 10 * torch.rand(BATCH, FRAMES * SIDE * SIDE),
         "video_rotary_emb": lambda model: model.build_rotary_emb_for_absolute_positions(
             BATCH, [3, 4], SIDE, SIDE, torch.device("cpu"), 24.0
@@ -251,10 +254,10 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "SanaWMTransformer3DModel": {
         "timestep": torch.tensor([[[3, 5]], [[2, 7]]]),
-        "encoder_hidden_states": normal(1, TOKENS, WIDTH),
+        "encoder_hidden_states": random(1, TOKENS, WIDTH),
         "encoder_attention_mask": PADDED,
-        "camera_conditions": normal(FRAMES, 20),
-        "chunk_plucker": normal(6, FRAMES, SIDE, SIDE),
+        "camera_conditions": random(FRAMES, 20),
+        "chunk_plucker": random(6, FRAMES, SIDE, SIDE),
     },
     "TransformerTemporalModel": {
         "hidden_states": lambda model: torch.randn(BATCH * FRAMES, 8, SIDE, SIDE),
@@ -262,10 +265,10 @@ INPUTS: dict[str, dict[str, Any]] = {
         "num_frames": FRAMES,
     },
     "WanAnimateTransformer3DModel": {
-        "hidden_states": normal(12, FRAMES + 1, SIDE, SIDE),
-        "encoder_hidden_states_image": normal(_CLIP_TOKENS, WIDTH),
-        "pose_hidden_states": normal(4, FRAMES, SIDE, SIDE),
-        "face_pixel_values": normal(3, 4 * FRAMES - 3, 16, 16),
+        "hidden_states": random(12, FRAMES + 1, SIDE, SIDE),
+        "encoder_hidden_states_image": random(_CLIP_TOKENS, WIDTH),
+        "pose_hidden_states": random(4, FRAMES, SIDE, SIDE),
+        "face_pixel_values": random(3, 4 * FRAMES - 3, 16, 16),
     },
     "WanAnimate2Transformer3DModel": {
         "hidden_states": lambda model: list(torch.randn(BATCH, 4, FRAMES, SIDE, SIDE)),
@@ -276,11 +279,11 @@ INPUTS: dict[str, dict[str, Any]] = {
         "kv_cache": lambda model: wan_cache(model),
         "kv_cache_mode": "extract",  # the other pass needs FlexAttention, whose backward no CPU has
         "seq_len": FRAMES * (SIDE // 2) ** 2,
-        "encoder_hidden_states_image": normal(_CLIP_TOKENS, 1280),
+        "encoder_hidden_states_image": random(_CLIP_TOKENS, 1280),
         "offset_grid_sizes": torch.tensor([[FRAMES, SIDE // 2, SIDE // 2]] * BATCH),
     },
     "WanVACETransformer3DModel": {
-        "control_hidden_states": normal(8, FRAMES, SIDE, SIDE),
+        "control_hidden_states": random(8, FRAMES, SIDE, SIDE),
     },
 }
 
@@ -290,3 +293,12 @@ def wan_cache(model: Any) -> Any:
     from diffusers.models.transformers.transformer_wan_animate_2 import WanAnimate2KVCache
 
     return WanAnimate2KVCache(model.config.num_layers)
+
+
+_NO_BACKWARD = "FlexAttention, which it insists on, has no backward pass on the CPU"
+
+# What the library or PyTorch does not run in full on the CPU, with the reason.
+REFUSED: dict[str, str] = {
+    "AnyFlowFARTransformer3DModel": _NO_BACKWARD,
+    "Kandinsky6SRTransformer3DModel": _NO_BACKWARD,
+}
