@@ -89,7 +89,7 @@ def _sound(model: nn.Module, more: bool) -> torch.Tensor:
 
 def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
     """Time before or after frequency: models differ."""
-    mels = field(model, "num_mel_bins", MELS)
+    mels = field(model, "num_mel_bins", MELS) * field(model, "num_stacked_frames", 1)
     frames = 2 * field(model, "max_source_positions", FRAMES // 2)
     return torch.randn(BATCH, mels, frames) if more else torch.randn(BATCH, FRAMES, mels)
 
@@ -101,6 +101,22 @@ def _patches(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.randn(BATCH * GRID * GRID, channels * frames * side * side)
 
 
+def _grids(model: nn.Module, more: bool) -> torch.Tensor:
+    return torch.tensor([[1, GRID, GRID]] * BATCH)
+
+
+def _past(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series of one value at each time, as long as its lags reach back, or of channels."""
+    steps = field(model, "context_length", 0)
+    if lags := field(model, "lags_sequence", ()):
+        return torch.randn(BATCH, steps + max(lags))
+    return torch.randn(BATCH, steps, field(model, "num_input_channels", 1))
+
+
+def _times(model: nn.Module, steps: int) -> torch.Tensor:
+    return torch.randn(BATCH, steps, field(model, "num_time_features", 0))
+
+
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
@@ -109,10 +125,16 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "bbox": _boxes,
     "pixel_values": lambda model, more: image(model, more),
     "input_values": _sound,
+    "past_values": _past,
+    "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_past(model, more)),
+    "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
+    "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": lambda model, more: torch.tensor([[1, GRID, GRID]] * BATCH),
+    "grid_thw": _grids,
+    "image_grid_thw": _grids,
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 
@@ -124,7 +146,9 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images, or with `more` videos where the configuration says how many frames they have."""
+    """Images, flat patches where forward takes a grid, or with `more` videos where the configuration says how many frames they have."""
+    if "grid_thw" in inspect.signature(model.forward).parameters:
+        return _patches(model, more)
     size = field(model, "image_size", IMAGE)
     height, width = (size, size) if isinstance(size, int) else size[-2:]
     channels = field(model, "num_channels", 3)

@@ -11,7 +11,9 @@ TRAINED = {"reformer", "rwkv"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
+    "autoformer": ("past_observed_mask", "future_values", "future_time_features"),
     "git": ("pixel_values",),
+    "informer": ("past_observed_mask", "future_values", "future_time_features"),
 }
 
 # Model types that generate only as the assistant of another.
@@ -20,17 +22,51 @@ ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 16)},
+    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 16)},
+    "decision_transformer": {
+        "states": torch.randn(2, 8, 17),
+        "actions": torch.randn(2, 8, 4),
+        "rewards": torch.randn(2, 8, 1),
+        "returns_to_go": torch.randn(2, 8, 1),
+        "timesteps": torch.arange(8).expand(2, 8),
+    },
+    "gemma3n_audio": {
+        "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
+        "audio_mel_mask": torch.zeros(2, 64, dtype=torch.bool),
+    },
     "gemma4_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
+    "gemma4_audio": {
+        "input_features": lambda model: torch.randn(
+            2, 64, model.config.subsampling_conv_channels[0]
+        ),
+        "attention_mask": None,
+    },
     "gemma4_unified_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
+    },
+    "gemma4_vision": {
+        "pixel_values": lambda model: torch.rand(2, 36, 3 * model.config.patch_size**2),
+        "pixel_position_ids": lambda model: torch.cartesian_prod(
+            torch.arange(6), torch.arange(6)
+        ).expand(2, 36, 2),
+    },
+    "idefics": {
+        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "image_attention_mask": torch.ones(2, 8, 1, dtype=torch.int64),
+    },
+    "inkling2_vision": {
+        "pixel_values": lambda model: torch.randn(
+            32, *[model.config.patch_size * model.config.spatial_merge_size] * 2, 3
+        ),
     },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},

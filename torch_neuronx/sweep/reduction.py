@@ -44,7 +44,8 @@ def arguments(config_class: type, level: int = 0) -> dict[str, Any]:
         nested = _nested(spec, known.pop(key, {}), level)
         if nested is not None:
             changed[key] = nested
-    return {**changed, **known}
+    known = {**changed, **known}
+    return {**_sections(config_class, known), **known}
 
 
 def _defaults(config_class: type) -> dict[str, Any]:
@@ -55,6 +56,26 @@ def _defaults(config_class: type) -> dict[str, Any]:
         elif field.default_factory is not dataclasses.MISSING:
             found[field.name] = field.default_factory()
     return found
+
+
+def _sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Rotary parameters whose sections (time, height and width, say) are half of what is rotated
+    of a head together; none where a head is not rotated by sections."""
+    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
+        return {}
+    whole = config_class()
+    rope = whole.rope_parameters
+    if not isinstance(rope, dict) or "rope_type" not in rope:
+        return {}
+
+    def size(name: str) -> Any:
+        return given.get(_field(config_class, name), getattr(whole, name, None))
+
+    width = size("qk_rope_head_dim") or size("head_dim")
+    width = width or size("hidden_size") // size("num_attention_heads")
+    half = int(width * rope.get("partial_rotary_factor", 1)) // 2
+    side = max(1, half // 4)
+    return {"rope_parameters": {**rope, "mrope_section": [half - 2 * side, side, side]}}
 
 
 def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:

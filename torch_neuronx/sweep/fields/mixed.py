@@ -4,4 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-FIELDS: dict[str, dict[str, Any]] = {}
+FIELDS: dict[str, dict[str, Any]] = {
+    "apertus1p5": {
+        "image_token_offset": 128,  # two codebooks follow the text's tokens
+        "audio_token_offset": 256,
+        "text_config": {"vocab_size": 384},
+    },
+    "blip-2": {"image_token_index": 3, "num_query_tokens": 4},
+    "chameleon": {"vocabulary_map": {"<image>": 3}},
+    "deepseek_ocr2_sam_vision_model": {"downsample_channels": [16, 32]},
+    "hunyuan_vl_text": {"head_dim": 8},
+    "instructblip": {"image_token_index": 3, "num_query_tokens": 4},
+    "instructblipvideo": {"video_token_index": 3, "num_query_tokens": 4},
+}
