@@ -25,9 +25,6 @@ IMAGE = 32  # pixels, square
 PATCH = 8
 MELS = 16
 
-# The rotary dimensions of a head by time, height and width: half its width together.
-SECTIONS = [HEAD_WIDTH // 4, HEAD_WIDTH // 8, HEAD_WIDTH // 8]
-
 KEEP = "keep"
 Value = int | float | str | list[int] | Callable[[int], int]
 
@@ -68,7 +65,6 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"(.*_)?head_(dim|size|width)", at_most(HEAD_WIDTH)),
     (1, r"d_kv|d_head|dim_head|kv_channels", at_most(HEAD_WIDTH)),
     (1, r"rotary_dim", at_most(HEAD_WIDTH // 2)),
-    (1, r"mrope_section", SECTIONS),
     (1, r"(q|kv|o)_lora_rank", at_most(16)),
     (1, r"sliding_window|attention_window(_size)?|local_attention(_window_len)?", at_most(4)),
     (1, r"(mamba_|linear_)?chunk_size|block_size", at_most(8)),
