@@ -1,7 +1,7 @@
 """What reduction by name does not get right in Transformers' configurations, per model type.
 
-A model type's fields hold wherever its configuration occurs. A dict for one that is nested says what
-else is known of it.
+A model type's fields hold wherever its configuration occurs. A dict for one that is nested says
+what else is known of it.
 """
 
 from __future__ import annotations
