@@ -146,7 +146,8 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images, flat patches where forward takes a grid, or with `more` videos where the configuration says how many frames they have."""
+    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
+    says how many frames they have."""
     if "grid_thw" in inspect.signature(model.forward).parameters:
         return _patches(model, more)
     size = field(model, "image_size", IMAGE)
