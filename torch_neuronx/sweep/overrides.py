@@ -70,7 +70,13 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
 }
+
+
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 def codes(model: Any) -> torch.Tensor:
