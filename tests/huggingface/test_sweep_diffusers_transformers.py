@@ -54,6 +54,6 @@ def test_data_is_of_classes_that_there_are(architectures):
 
 
 def test_what_the_cpu_cannot_do_is_not_the_reductions_fault(architectures):
-    refused = architectures["AnyFlowFARTransformer3DModel"]
-    assert causes.of_reference(refused) == causes.LIBRARY
     assert causes.of_reference(architectures["Flux2Transformer2DModel"]) == causes.CONFIGURATION
+    for name in diffusers.REFUSED:
+        assert causes.of_reference(architectures[name]) == causes.LIBRARY

@@ -73,12 +73,12 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
 
 def _constructed(model_class: type) -> nn.Module:
     """What the constructor leaves to loaded weights becomes noise, and a gate that it closes."""
-    before = torch.are_deterministic_algorithms_enabled()
+    before = torch.get_deterministic_debug_mode()
     torch.use_deterministic_algorithms(True, warn_only=True)  # fills what is left open with NaN
     try:
         model = model_class(**_configuration(model_class))
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.set_deterministic_debug_mode(before)
     with torch.no_grad():
         for parameter in model.parameters():
             closed = parameter.numel() == 1 and not bool(parameter)

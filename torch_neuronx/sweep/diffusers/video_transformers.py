@@ -6,9 +6,11 @@ callable gets the model, and None removes one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH, random
 from torch_neuronx.sweep.diffusers.shapes import (
@@ -295,10 +297,13 @@ def wan_cache(model: Any) -> Any:
     return WanAnimate2KVCache(model.config.num_layers)
 
 
-_NO_BACKWARD = "FlexAttention, which it insists on, has no backward pass on the CPU"
+def frozen(model: nn.Module) -> None:
+    """Without gradients: PyTorch's FlexAttention, which these insist on, refuses them on the CPU."""
+    model.requires_grad_(False)
 
-# What the library or PyTorch does not run in full on the CPU, with the reason.
-REFUSED: dict[str, str] = {
-    "AnyFlowFARTransformer3DModel": _NO_BACKWARD,
-    "Kandinsky6SRTransformer3DModel": _NO_BACKWARD,
+
+# What is done to a model before it runs.
+PREPARED: dict[str, Callable[[nn.Module], None]] = {
+    "AnyFlowFARTransformer3DModel": frozen,
+    "Kandinsky6SRTransformer3DModel": frozen,
 }
