@@ -88,6 +88,7 @@ _RULES: list[tuple[int, str, Value]] = [
     # Sound.
     (1, r"max_length", at_most(128)),
     (1, r"spec_size", at_most(64)),
+    (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
