@@ -18,7 +18,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "downsample_channels": [16, 32],
         "global_attn_indexes": [1],
     },
-    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"]},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2},
     "granite4_vision": {
         "downsample_rate": "1/2",
         "deepstack_layer_map": [[0, 0]],
