@@ -120,6 +120,7 @@ def _times(model: nn.Module, steps: int) -> torch.Tensor:
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
+    "qformer_input_ids": lambda model, more: tokens(model),
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,

@@ -22,8 +22,12 @@ ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
-    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 16)},
-    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 16)},
+    "blip-2": {"input_ids": lambda model: captions(model)},
+    "blip_2_qformer": {
+        "encoder_hidden_states": lambda model: torch.randn(2, 4, model.config.encoder_hidden_size)
+    },
+    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
     "decision_transformer": {
         "states": torch.randn(2, 8, 17),
         "actions": torch.randn(2, 8, 4),
@@ -31,6 +35,9 @@ INPUTS: dict[str, dict[str, Any]] = {
         "returns_to_go": torch.randn(2, 8, 1),
         "timesteps": torch.arange(8).expand(2, 8),
     },
+    "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
+    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
     "gemma3n_audio": {
         "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
         "audio_mel_mask": torch.zeros(2, 64, dtype=torch.bool),
@@ -68,15 +75,22 @@ INPUTS: dict[str, dict[str, Any]] = {
             32, *[model.config.patch_size * model.config.spatial_merge_size] * 2, 3
         ),
     },
+    "instructblip": {"input_ids": lambda model: captions(model)},
+    "instructblipvideo": {
+        "input_ids": lambda model: captions(model),
+        "pixel_values": torch.randn(2, 4, 3, 32, 32),
+    },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
-    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
+    "vit_mae": {"noise": torch.rand(2, 16)},  # masks those of the least
 }
 
 
-def _patches(model: Any) -> int:
-    """Of an image."""
-    return int((model.config.image_size // model.config.patch_size) ** 2)
+def captions(model: Any) -> torch.Tensor:
+    """The tokens that stand for an image, four of them, and four ordinary ones."""
+    tokens = torch.randint(64, 128, (2, 8))
+    tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
 
 
 def codes(model: Any) -> torch.Tensor:
@@ -100,5 +114,8 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
 
 # Model types that the library does not run in full on any device, with the reason.
 REFUSED: dict[str, str] = {
+    "bark": "it has no forward, only generate",
+    "edgetam_video": "its forward takes a session, not tensors",
+    "glm_image_vqmodel": "it has no forward, only encode",
     "xlstm": "its inference mode writes states in place, its training mode does not generate",
 }

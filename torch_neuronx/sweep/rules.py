@@ -88,11 +88,12 @@ _RULES: list[tuple[int, str, Value]] = [
     # Sound.
     (1, r"max_length", at_most(128)),
     (1, r"spec_size", at_most(64)),
+    (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
-    (1, r"(.*_)?(hidden_size|hidden_dim|d_model|n_embd|embed_dim)", at_most(WIDTH)),
+    (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
     (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),

@@ -12,7 +12,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "moving_average": 5,
         "num_time_features": 2,
     },
-    "clvp": {"text_config": {"head_dim": 8}},
+    "clap_audio_model": {"hidden_size": 256, "num_mel_bins": 32, "window_size": 2},
+    "clvp_encoder": {"num_attention_heads": 1},
     "dia_decoder": {"num_channels": 9},
     "informer": {
         "prediction_length": 8,
