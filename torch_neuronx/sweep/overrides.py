@@ -12,6 +12,9 @@ TRAINED = {"reformer", "rwkv"}
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
     "git": ("pixel_values",),
+    "kosmos-2": ("input_ids", "image_embeds_position_mask"),
+    "lxmert": ("visual_feats", "visual_pos"),
+    "time_series_transformer": ("future_values", "future_time_features"),
 }
 
 # Model types that generate only as the assistant of another.
@@ -32,8 +35,35 @@ INPUTS: dict[str, dict[str, Any]] = {
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
+    "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
+    "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
+    "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "lxmert": {
+        "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),
+        "visual_pos": torch.rand(2, 4, 4),
+    },
+    "mimi_decoder": {"latents": torch.randn(2, 32, 8)},
+    "minicpm_ocr_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "minicpmv4_7_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "muse_glimmer_assistant": {
+        "noise_embeds": torch.randn(2, 8, 32),
+        "context_hidden_states": torch.randn(2, 8, 64),
+    },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
+    "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
+    "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
+    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
 }
 
 

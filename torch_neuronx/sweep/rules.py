@@ -33,6 +33,11 @@ def at_most(limit: int) -> Callable[[int], int]:
     return lambda default: min(default, limit)
 
 
+def _heads(default: int) -> int:
+    """A power of 2, which divides the width."""
+    return 1 << min(default, HEADS).bit_length() - 1
+
+
 def _shrunk(default: int) -> int:
     """Channels of a stage: their ratios stay, and they remain multiples of 8."""
     return default if default <= 8 else max(8, default // 16 // 8 * 8)
@@ -50,6 +55,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (3, r".*type_vocab_size", KEEP),
     (2, r"(.*_)?(vocab_size|n_vocab)(_.*)?|codebook_size|num_embeddings", VOCABULARY),
     # Positions.
+    (3, r"max_2d_position_embeddings", KEEP),  # coordinates are up to 1000
     (2, r"(.*_)?max_(\d?d?_?)?(position_embeddings|positions?|seq_len)", at_most(POSITIONS)),
     (2, r"(.*_)?max_(seq_length|source_positions)|max_sequence_length", at_most(POSITIONS)),
     (2, r"n_positions|n_ctx|max_(target|speech|text)_positions|max_ep_len", at_most(POSITIONS)),
@@ -61,7 +67,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (2, r"(.*_)?num_hidden_groups|num_decode_blocks", at_most(1)),
     # Attention.
     (1, r"(.*_)?(num|n)_(key_value|kv)_(attention_)?heads", at_most(HEADS // 2)),
-    (1, r"(.*_)?(num|n)?_?(attention_|attn_)?heads?", at_most(HEADS)),
+    (1, r"(.*_)?(num|n)?_?(attention_|attn_)?heads?", _heads),
     (1, r"(.*_)?head_(dim|size|width)", at_most(HEAD_WIDTH)),
     (1, r"d_kv|d_head|dim_head|kv_channels", at_most(HEAD_WIDTH)),
     (1, r"rotary_dim", at_most(HEAD_WIDTH // 2)),
@@ -88,6 +94,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
     (1, r"(.*_)?(hidden_size|hidden_dim|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
+    (1, r"decoder_in_channels", WIDTH),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),
