@@ -31,7 +31,10 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     config: Any = model.config
     kind: str = config.model_type
     main = getattr(model, "main_input_name", "input_ids")
-    names = [main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    names = [main] if isinstance(main, str) else list(main)
+    names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    if _has_grid(model):
+        names += _GRIDS
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -48,6 +51,7 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     return {name: value for name, value in made.items() if value is not None}
 
 
+_GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 
 
@@ -55,6 +59,13 @@ def _has_towers(config: Any) -> bool:
     """Whether text and images are encoded beside each other, and not one within the other."""
     within = any(hasattr(config, f"image_token_{end}") for end in ("id", "index"))
     return hasattr(config, "text_config") and hasattr(config, "vision_config") and not within
+
+
+def _has_grid(model: nn.Module) -> bool:
+    """Whether images are a sequence of patches, of any number and shape of images: not so where
+    they stand within a text."""
+    parameters = inspect.signature(model.forward).parameters
+    return "input_ids" not in parameters and any(name in parameters for name in _GRIDS)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -95,10 +106,22 @@ def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
 
 
 def _patches(model: nn.Module, more: bool) -> torch.Tensor:
-    """Flat patches of BATCH images of GRID by GRID, as vision towers with a grid take them."""
-    side, frames = field(model, "patch_size", 8), field(model, "temporal_patch_size", 1)
+    """Patches of BATCH images of GRID by GRID, as vision towers with a grid take them: flat, or
+    with `more` as they are in an image."""
+    side = field(model, "patch_size", 8)
+    frames = field(model, "temporal_patch_size", field(model, "patch_temporal", 1))
     channels = field(model, "in_channels", field(model, "num_channels", 3))
-    return torch.randn(BATCH * GRID * GRID, channels * frames * side * side)
+    shape = (channels, side, side) if more else (channels * frames * side * side,)
+    return torch.randn(BATCH * GRID * GRID, *shape)
+
+
+def _images(model: nn.Module, more: bool) -> torch.Tensor:
+    return _patches(model, more) if _has_grid(model) else image(model, more)
+
+
+def _video(model: nn.Module, more: bool) -> torch.Tensor:
+    frames = field(model, "num_frames", 2)
+    return torch.stack([image(model) for _ in range(frames)], 1)
 
 
 def _grids(model: nn.Module, more: bool) -> torch.Tensor:
@@ -106,11 +129,11 @@ def _grids(model: nn.Module, more: bool) -> torch.Tensor:
 
 
 def _past(model: nn.Module, more: bool) -> torch.Tensor:
-    """A time series of one value at each time, as long as its lags reach back, or of channels."""
-    steps = field(model, "context_length", 0)
-    if lags := field(model, "lags_sequence", ()):
-        return torch.randn(BATCH, steps + max(lags))
-    return torch.randn(BATCH, steps, field(model, "num_input_channels", 1))
+    """A time series: of channels, or of one value at each time, as long as its lags reach back."""
+    steps, channels = field(model, "context_length", 16), field(model, "num_input_channels", None)
+    if channels is not None:
+        return torch.randn(BATCH, steps, channels)
+    return torch.randn(BATCH, steps + max(field(model, "lags_sequence", [0])))
 
 
 def _times(model: nn.Module, steps: int) -> torch.Tensor:
@@ -124,7 +147,9 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
-    "pixel_values": lambda model, more: image(model, more),
+    "pixel_values": _images,
+    "pixel_values_videos": _video,
+    "qformer_input_ids": lambda model, more: tokens(model),
     "input_values": _sound,
     "past_values": _past,
     "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),

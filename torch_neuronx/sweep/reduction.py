@@ -80,9 +80,13 @@ def _sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
     """The reduced configuration that stands for a sub-configuration's default; `known`: what its
-    parent's override says of it."""
-    from transformers import PreTrainedConfig
+    parent's override says of it, which may be another model type."""
+    from transformers import CONFIG_MAPPING, PreTrainedConfig
 
+    if "model_type" in known:
+        config_class = CONFIG_MAPPING[known["model_type"]]
+        known = {name: value for name, value in known.items() if name != "model_type"}
+        return config_class(**{**arguments(config_class, level), **known})
     if spec.optional:
         return None
     config_class = spec.config_class

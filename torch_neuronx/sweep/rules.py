@@ -55,6 +55,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (3, r".*type_vocab_size", KEEP),
     (2, r"(.*_)?(vocab_size|n_vocab)(_.*)?|codebook_size|num_embeddings", VOCABULARY),
     # Positions.
+    (3, r"max_2d_position_embeddings", KEEP),  # coordinates are up to 1000
     (2, r"(.*_)?max_(\d?d?_?)?(position_embeddings|positions?|seq_len)", at_most(POSITIONS)),
     (2, r"(.*_)?max_(seq_length|source_positions)|max_sequence_length", at_most(POSITIONS)),
     (2, r"n_positions|n_ctx|max_(target|speech|text)_positions|max_ep_len", at_most(POSITIONS)),
@@ -95,7 +96,8 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
     (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
-    (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
+    (1, r"upsample_groups", at_most(WIDTH)),
+    (1, r"decoder_in_channels", WIDTH),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),
