@@ -40,9 +40,13 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
-    if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
+    if "MULTIPLE_CHOICE" in tasks:
+        made = _choices(made)
+    if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
+    if "start_positions" in parameters:
+        made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     for name, value in INPUTS.get(kind, {}).items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
@@ -147,7 +151,8 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images, flat patches where forward takes a grid, or with `more` videos where the configuration says how many frames they have."""
+    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
+    says how many frames they have."""
     if "grid_thw" in inspect.signature(model.forward).parameters:
         return _patches(model, more)
     size = field(model, "image_size", IMAGE)
@@ -172,16 +177,28 @@ def field(model: nn.Module, name: str, default: Any) -> Any:
 
 # The labels of each task, by the shape that its loss wants.
 _CLASS = {"SEQUENCE_CLASSIFICATION", "IMAGE_CLASSIFICATION", "AUDIO_CLASSIFICATION",
-          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"}  # fmt: skip
+          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION",
+          "AUDIO_XVECTOR"}  # fmt: skip
 _TOKENS = {"CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM", "TOKEN_CLASSIFICATION",
-           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ"}  # fmt: skip
+           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ", "CTC"}  # fmt: skip
+_PIXELS = {"SEMANTIC_SEGMENTATION"}
 
 
-def _labels(model: nn.Module, tasks: tuple[str, ...]) -> torch.Tensor | None:
+def _labels(model: nn.Module, tasks: tuple[str, ...], made: dict[str, Any]) -> Any:
     if _CLASS.intersection(tasks):
         return torch.arange(BATCH) % 2
     if "TOKEN_CLASSIFICATION" in tasks:
         return torch.randint(0, 2, (BATCH, LENGTH))
     if _TOKENS.intersection(tasks):
         return tokens(model)
+    if _PIXELS.intersection(tasks) and "pixel_values" in made:
+        return torch.randint(0, 2, (BATCH, *made["pixel_values"].shape[-2:]))
+    if "OBJECT_DETECTION" in tasks:
+        return [{"class_labels": torch.arange(2), "boxes": 0.3 + 0.4 * torch.rand(2, 4)}] * BATCH
     return None
+
+
+def _choices(made: dict[str, Any]) -> dict[str, Any]:
+    """Two texts for each row, to choose one of."""
+    texts = ("input_ids", "attention_mask", "token_type_ids", "bbox")
+    return {n: torch.stack([v, v.flip(0)], 1) if n in texts else v for n, v in made.items()}

@@ -82,6 +82,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
 }
 
 
@@ -90,6 +91,11 @@ def captions(model: Any) -> torch.Tensor:
     tokens = torch.randint(64, 128, (2, 8))
     tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
     return tokens
+
+
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 def codes(model: Any) -> torch.Tensor:
