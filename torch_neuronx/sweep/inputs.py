@@ -31,7 +31,10 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     config: Any = model.config
     kind: str = config.model_type
     main = getattr(model, "main_input_name", "input_ids")
-    names = [main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    names = [main] if isinstance(main, str) else list(main)
+    names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    if _has_grid(model):
+        names += _GRIDS
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -52,6 +55,7 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     return {name: value for name, value in made.items() if value is not None}
 
 
+_GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 
 
@@ -59,6 +63,13 @@ def _has_towers(config: Any) -> bool:
     """Whether text and images are encoded beside each other, and not one within the other."""
     within = any(hasattr(config, f"image_token_{end}") for end in ("id", "index"))
     return hasattr(config, "text_config") and hasattr(config, "vision_config") and not within
+
+
+def _has_grid(model: nn.Module) -> bool:
+    """Whether images are a sequence of patches, of any number and shape of images: not so where
+    they stand within a text."""
+    parameters = inspect.signature(model.forward).parameters
+    return "input_ids" not in parameters and any(name in parameters for name in _GRIDS)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -99,22 +110,34 @@ def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
 
 
 def _patches(model: nn.Module, more: bool) -> torch.Tensor:
-    """Flat patches of BATCH images of GRID by GRID, as vision towers with a grid take them."""
-    side, frames = field(model, "patch_size", 8), field(model, "temporal_patch_size", 1)
+    """Patches of BATCH images of GRID by GRID, as vision towers with a grid take them: flat, or
+    with `more` as they are in an image."""
+    side = field(model, "patch_size", 8)
+    frames = field(model, "temporal_patch_size", field(model, "patch_temporal", 1))
     channels = field(model, "in_channels", field(model, "num_channels", 3))
-    return torch.randn(BATCH * GRID * GRID, channels * frames * side * side)
+    shape = (channels, side, side) if more else (channels * frames * side * side,)
+    return torch.randn(BATCH * GRID * GRID, *shape)
 
 
-def _grids(model: nn.Module, more: bool) -> torch.Tensor:
+def _images(model: nn.Module, more: bool) -> torch.Tensor:
+    return _patches(model, more) if _has_grid(model) else image(model, more)
+
+
+def _video(model: nn.Module, more: bool) -> torch.Tensor:
+    frames = field(model, "num_frames", 2)
+    return torch.stack([image(model) for _ in range(frames)], 1)
+
+
+def _series(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series of as many channels as the configuration says."""
+    channels = field(model, "num_input_channels", None)
+    lags = 0 if channels else max(field(model, "lags_sequence", [0]))
+    length = field(model, "context_length", 16) + lags
+    return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
+
+
+def _grid() -> torch.Tensor:
     return torch.tensor([[1, GRID, GRID]] * BATCH)
-
-
-def _past(model: nn.Module, more: bool) -> torch.Tensor:
-    """A time series of one value at each time, as long as its lags reach back, or of channels."""
-    steps = field(model, "context_length", 0)
-    if lags := field(model, "lags_sequence", ()):
-        return torch.randn(BATCH, steps + max(lags))
-    return torch.randn(BATCH, steps, field(model, "num_input_channels", 1))
 
 
 def _times(model: nn.Module, steps: int) -> torch.Tensor:
@@ -124,22 +147,23 @@ def _times(model: nn.Module, steps: int) -> torch.Tensor:
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
-    "qformer_input_ids": lambda model, more: tokens(model),
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
-    "pixel_values": lambda model, more: image(model, more),
+    "pixel_values": _images,
+    "pixel_values_videos": _video,
+    "qformer_input_ids": lambda model, more: tokens(model),
+    "past_values": _series,
     "input_values": _sound,
-    "past_values": _past,
-    "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),
-    "past_observed_mask": lambda model, more: torch.ones_like(_past(model, more)),
+    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
     "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
     "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": _grids,
-    "image_grid_thw": _grids,
+    "grid_thw": lambda model, more: _grid(),
+    "image_grid_thw": lambda model, more: _grid(),
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 
@@ -151,10 +175,7 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
-    says how many frames they have."""
-    if "grid_thw" in inspect.signature(model.forward).parameters:
-        return _patches(model, more)
+    """Images, or with `more` videos where the configuration says how many frames they have."""
     size = field(model, "image_size", IMAGE)
     height, width = (size, size) if isinstance(size, int) else size[-2:]
     channels = field(model, "num_channels", 3)

@@ -14,6 +14,9 @@ ALSO: dict[str, tuple[str, ...]] = {
     "autoformer": ("past_observed_mask", "future_values", "future_time_features"),
     "git": ("pixel_values",),
     "informer": ("past_observed_mask", "future_values", "future_time_features"),
+    "kosmos-2": ("input_ids", "image_embeds_position_mask"),
+    "lxmert": ("visual_feats", "visual_pos"),
+    "time_series_transformer": ("future_values", "future_time_features"),
 }
 
 # Model types that generate only as the assistant of another.
@@ -80,8 +83,35 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: captions(model),
         "pixel_values": torch.randn(2, 4, 3, 32, 32),
     },
+    "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
+    "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
+    "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "lxmert": {
+        "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),
+        "visual_pos": torch.rand(2, 4, 4),
+    },
+    "mimi_decoder": {"latents": torch.randn(2, 32, 8)},
+    "minicpm_ocr_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "minicpmv4_7_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "muse_glimmer_assistant": {
+        "noise_embeds": torch.randn(2, 8, 32),
+        "context_hidden_states": torch.randn(2, 8, 64),
+    },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
+    "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
+    "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
+    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
 }
 

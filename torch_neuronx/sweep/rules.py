@@ -34,8 +34,8 @@ def at_most(limit: int) -> Callable[[int], int]:
 
 
 def _heads(default: int) -> int:
-    """A power of two, so that they divide the width of every stage."""
-    return min(HEADS, 1 << (default.bit_length() - 1))
+    """A power of 2, which divides the width."""
+    return 1 << min(default, HEADS).bit_length() - 1
 
 
 def _shrunk(default: int) -> int:
@@ -55,6 +55,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (3, r".*type_vocab_size", KEEP),
     (2, r"(.*_)?(vocab_size|n_vocab)(_.*)?|codebook_size|num_embeddings", VOCABULARY),
     # Positions.
+    (3, r"max_2d_position_embeddings", KEEP),  # coordinates are up to 1000
     (2, r"(.*_)?max_(\d?d?_?)?(position_embeddings|positions?|seq_len)", at_most(POSITIONS)),
     (2, r"(.*_)?max_(seq_length|source_positions)|max_sequence_length", at_most(POSITIONS)),
     (2, r"n_positions|n_ctx|max_(target|speech|text)_positions|max_ep_len", at_most(POSITIONS)),

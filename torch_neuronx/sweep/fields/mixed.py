@@ -28,4 +28,14 @@ FIELDS: dict[str, dict[str, Any]] = {
     "hunyuan_vl_text": {"head_dim": 8},
     "instructblip": {"image_token_index": 3, "num_query_tokens": 4},
     "instructblipvideo": {"video_token_index": 3, "num_query_tokens": 1},
+    "kosmos-2": {"latent_query_num": 4},
+    "molmo2_adapter": {"vision_feature_layer": [1, 0]},
+    "muse_glimmer_assistant": {"target_layer_ids": [0, 1]},
+    "omdet-turbo": {
+        "encoder_in_channels": [64, 128, 256],
+        "vision_features_channels": [32, 32, 32],
+    },
+    "qwen2_5_omni_thinker": {"vision_start_token_id": 9},
+    "qwen2_5_vl_vision": {"window_size": 16, "fullatt_block_indexes": [1]},
+    "qwen3_omni_moe_thinker": {"vision_start_token_id": 9},
 }

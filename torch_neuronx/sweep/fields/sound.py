@@ -21,4 +21,9 @@ FIELDS: dict[str, dict[str, Any]] = {
         "lags_sequence": [1, 2, 3],
         "num_time_features": 2,
     },
+    "kyutai_speech_to_text": {"num_codebooks": 4},
+    "moonshine_streaming": {"num_key_value_heads": 4},
+    "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [4, 3, 2, 2]},
+    "qwen3_asr_encoder": {"n_window": 4},
+    "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
 }
