@@ -35,6 +35,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
     if _has_grid(model):
         names += _GRIDS
+    if _OF_TEXT_AND_IMAGES.intersection(tasks):
+        names.append("input_ids")
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -55,6 +57,7 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     return {name: value for name, value in made.items() if value is not None}
 
 
+_OF_TEXT_AND_IMAGES = {"IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISUAL_QUESTION_ANSWERING"}
 _GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 

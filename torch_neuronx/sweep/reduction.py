@@ -74,7 +74,19 @@ def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
     if not issubclass(config_class, PreTrainedConfig):
         config_class = spec.get_config_class(spec.model_type)
     defaults = {name: rules.reduced(name, value, level) for name, value in spec.init_kwargs.items()}
-    return config_class(**{**defaults, **arguments(config_class, level), **known})
+    taps = _taps(config_class, spec.init_kwargs) if level < _WHOLE else {}
+    return config_class(**{**defaults, **arguments(config_class, level), **taps, **known})
+
+
+def _taps(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
+    """For a backbone of layers of one kind: one layer for each that something is taken from."""
+    if "num_hidden_layers" not in _defaults(config_class):
+        return {}
+    for name, stage in (("out_indices", int), ("out_features", "stage{}".format)):
+        if taken := given.get(name):
+            numbers = range(1, len(taken) + 1)
+            return {"num_hidden_layers": len(taken), name: [stage(number) for number in numbers]}
+    return {}
 
 
 def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dict[str, int]:

@@ -14,6 +14,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "clap_audio_model": {"hidden_size": 256, "num_mel_bins": 32, "window_size": 2},
     "clvp_encoder": {"num_attention_heads": 1},
+    "dac": {"encoder_hidden_size": 8},
     "dia_decoder": {"num_channels": 9},
     "informer": {
         "prediction_length": 8,
