@@ -35,6 +35,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
     if _has_grid(model):
         names += _GRIDS
+    if _OF_TEXT_AND_IMAGES.intersection(tasks):
+        names.append("input_ids")
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -43,14 +45,19 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
-    if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
+    if "MULTIPLE_CHOICE" in tasks:
+        made = _choices(made)
+    if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
+    if "start_positions" in parameters:
+        made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     for name, value in INPUTS.get(kind, {}).items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
 
+_OF_TEXT_AND_IMAGES = {"IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISUAL_QUESTION_ANSWERING"}
 _GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 
@@ -124,16 +131,16 @@ def _video(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.stack([image(model) for _ in range(frames)], 1)
 
 
-def _grids(model: nn.Module, more: bool) -> torch.Tensor:
+def _series(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series of as many channels as the configuration says."""
+    channels = field(model, "num_input_channels", None)
+    lags = 0 if channels else max(field(model, "lags_sequence", [0]))
+    length = field(model, "context_length", 16) + lags
+    return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
+
+
+def _grid() -> torch.Tensor:
     return torch.tensor([[1, GRID, GRID]] * BATCH)
-
-
-def _past(model: nn.Module, more: bool) -> torch.Tensor:
-    """A time series: of channels, or of one value at each time, as long as its lags reach back."""
-    steps, channels = field(model, "context_length", 16), field(model, "num_input_channels", None)
-    if channels is not None:
-        return torch.randn(BATCH, steps, channels)
-    return torch.randn(BATCH, steps + max(field(model, "lags_sequence", [0])))
 
 
 def _times(model: nn.Module, steps: int) -> torch.Tensor:
@@ -143,23 +150,23 @@ def _times(model: nn.Module, steps: int) -> torch.Tensor:
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
-    "qformer_input_ids": lambda model, more: tokens(model),
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
     "pixel_values": _images,
     "pixel_values_videos": _video,
+    "qformer_input_ids": lambda model, more: tokens(model),
+    "past_values": _series,
     "input_values": _sound,
-    "past_values": _past,
-    "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),
-    "past_observed_mask": lambda model, more: torch.ones_like(_past(model, more)),
+    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
     "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
     "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": _grids,
-    "image_grid_thw": _grids,
+    "grid_thw": lambda model, more: _grid(),
+    "image_grid_thw": lambda model, more: _grid(),
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 
@@ -171,10 +178,7 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
-    says how many frames they have."""
-    if "grid_thw" in inspect.signature(model.forward).parameters:
-        return _patches(model, more)
+    """Images, or with `more` videos where the configuration says how many frames they have."""
     size = field(model, "image_size", IMAGE)
     height, width = (size, size) if isinstance(size, int) else size[-2:]
     channels = field(model, "num_channels", 3)
@@ -197,16 +201,28 @@ def field(model: nn.Module, name: str, default: Any) -> Any:
 
 # The labels of each task, by the shape that its loss wants.
 _CLASS = {"SEQUENCE_CLASSIFICATION", "IMAGE_CLASSIFICATION", "AUDIO_CLASSIFICATION",
-          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"}  # fmt: skip
+          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION",
+          "AUDIO_XVECTOR"}  # fmt: skip
 _TOKENS = {"CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM", "TOKEN_CLASSIFICATION",
-           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ"}  # fmt: skip
+           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ", "CTC"}  # fmt: skip
+_PIXELS = {"SEMANTIC_SEGMENTATION"}
 
 
-def _labels(model: nn.Module, tasks: tuple[str, ...]) -> torch.Tensor | None:
+def _labels(model: nn.Module, tasks: tuple[str, ...], made: dict[str, Any]) -> Any:
     if _CLASS.intersection(tasks):
         return torch.arange(BATCH) % 2
     if "TOKEN_CLASSIFICATION" in tasks:
         return torch.randint(0, 2, (BATCH, LENGTH))
     if _TOKENS.intersection(tasks):
         return tokens(model)
+    if _PIXELS.intersection(tasks) and "pixel_values" in made:
+        return torch.randint(0, 2, (BATCH, *made["pixel_values"].shape[-2:]))
+    if "OBJECT_DETECTION" in tasks:
+        return [{"class_labels": torch.arange(2), "boxes": 0.3 + 0.4 * torch.rand(2, 4)}] * BATCH
     return None
+
+
+def _choices(made: dict[str, Any]) -> dict[str, Any]:
+    """Two texts for each row, to choose one of."""
+    texts = ("input_ids", "attention_mask", "token_type_ids", "bbox")
+    return {n: torch.stack([v, v.flip(0)], 1) if n in texts else v for n, v in made.items()}

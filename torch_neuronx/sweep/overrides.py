@@ -112,7 +112,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
-    "vit_mae": {"noise": torch.rand(2, 16)},  # masks those of the least
+    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
 }
 
 
@@ -121,6 +121,11 @@ def captions(model: Any) -> torch.Tensor:
     tokens = torch.randint(64, 128, (2, 8))
     tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
     return tokens
+
+
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 def codes(model: Any) -> torch.Tensor:

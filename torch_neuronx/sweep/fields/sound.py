@@ -14,6 +14,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "clap_audio_model": {"hidden_size": 256, "num_mel_bins": 32, "window_size": 2},
     "clvp_encoder": {"num_attention_heads": 1},
+    "dac": {"encoder_hidden_size": 8},
     "dia_decoder": {"num_channels": 9},
     "informer": {
         "prediction_length": 8,
@@ -22,12 +23,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "num_time_features": 2,
     },
     "kyutai_speech_to_text": {"num_codebooks": 4},
-    "mimi": {"upsample_groups": 32},
-    "mimi_decoder": {"upsample_groups": 32},
     "moonshine_streaming": {"num_key_value_heads": 4},
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [4, 3, 2, 2]},
-    "pocket_tts_audio_tokenizer": {"upsample_groups": 32},
-    "pocket_tts_audio_tokenizer_decoder": {"upsample_groups": 32},
     "qwen3_asr_encoder": {"n_window": 4},
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
 }
