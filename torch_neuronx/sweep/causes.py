@@ -26,7 +26,8 @@ _LONGEST = 600  # characters of a message
 def of_reference(architecture: Architecture) -> str:
     """Of a model that the CPU does not run either: our reduction's, unless `overrides` knows
     better."""
-    return LIBRARY if architecture.family in REFUSED else CONFIGURATION
+    refused = architecture.family in REFUSED or architecture.model in REFUSED
+    return LIBRARY if refused else CONFIGURATION
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
-    for name, value in INPUTS.get(kind, {}).items():
+    known = {**INPUTS.get(kind, {}), **INPUTS.get(type(model).__name__, {})}
+    for name, value in known.items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
@@ -98,9 +99,12 @@ def _sound(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.randn(BATCH, *channels, SAMPLES)
 
 
+_MELS = ("num_mel_bins", "feature_projection_input_dim", "input_feat_per_channel")
+
+
 def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
     """Time before or after frequency: models differ."""
-    mels = field(model, "num_mel_bins", MELS)
+    mels = next((size for name in _MELS if (size := field(model, name, None))), MELS)
     frames = 2 * field(model, "max_source_positions", FRAMES // 2)
     return torch.randn(BATCH, mels, frames) if more else torch.randn(BATCH, FRAMES, mels)
 
@@ -132,6 +136,10 @@ def _series(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
 
 
+def _times(model: nn.Module, length: int) -> torch.Tensor:
+    return torch.rand(BATCH, length, field(model, "num_time_features", 1))
+
+
 def _grid() -> torch.Tensor:
     return torch.tensor([[1, GRID, GRID]] * BATCH)
 
@@ -146,6 +154,10 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "pixel_values_videos": _video,
     "qformer_input_ids": lambda model, more: tokens(model),
     "past_values": _series,
+    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
+    "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 4)),
+    "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 4)),
     "input_values": _sound,
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),

@@ -1,4 +1,5 @@
-"""What making arguments by name does not get right, per model type of Transformers: data only."""
+"""What making arguments by name does not get right, per model type of Transformers, or per class
+where a type's classes differ: data only."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ ALSO: dict[str, tuple[str, ...]] = {
     "git": ("pixel_values",),
     "kosmos-2": ("input_ids", "image_embeds_position_mask"),
     "lxmert": ("visual_feats", "visual_pos"),
+    "sam3": ("input_ids",),
+    "sam3_lite_text": ("input_ids",),
+    "sam3_lite_text_text_model": ("input_ids",),
     "time_series_transformer": ("future_values", "future_time_features"),
 }
 
@@ -23,6 +27,16 @@ ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "NeuCodecModel": {"input_values": torch.randn(2, 1, 2000)},
+    "PeAudioVideoEncoder": {
+        "input_values": torch.randn(2, 1, 2000),
+        "pixel_values_videos": torch.randn(2, 2, 3, 32, 32),
+    },
+    "PerceiverModel": {"inputs": torch.randn(2, 8, 32)},
+    "SpeechT5Model": {
+        "input_values": torch.randn(2, 8, 32),
+        "decoder_input_values": torch.randn(2, 8, 32),
+    },
     "gemma4_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
@@ -35,7 +49,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
-    "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
+    "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
     "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
     "lxmert": {
@@ -54,16 +68,40 @@ INPUTS: dict[str, dict[str, Any]] = {
     "muse_glimmer_assistant": {
         "noise_embeds": torch.randn(2, 8, 32),
         "context_hidden_states": torch.randn(2, 8, 64),
+        "attention_mask": torch.ones(2, 16, dtype=torch.int64),
     },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
     "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
     "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
-    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 96, 64)},
     "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "seggpt": {"pixel_values": lambda model: torch.randn(2, 3, *model.config.image_size)},
+    "siglip2": {
+        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
+        "spatial_shapes": torch.tensor([[4, 4]] * 2),
+    },
+    "siglip2_vision_model": {
+        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
+        "spatial_shapes": torch.tensor([[4, 4]] * 2),
+    },
+    "superglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "timesfm": {
+        "past_values": torch.randn(2, 64),
+        "past_values_padding": torch.zeros(2, 64, dtype=torch.int64),
+        "freq": torch.tensor([[0], [1]]),
+    },
+    "timesfm2_5": {"past_values": torch.randn(2, 64)},
+    "vibevoice_acoustic_tokenizer": {"input_values": torch.randn(2, 1, 3200)},
+    "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": torch.randn(2, 32, 8)},
+    "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": torch.randn(2, 1, 3200)},
+    "video_llama_3_vision": {"merge_sizes": torch.tensor([2, 2])},
+    "xcodec2": {"input_values": torch.randn(2, 1, 2000)},
 }
 
 
@@ -88,5 +126,10 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
 
 # Model types that the library does not run in full on any device, with the reason.
 REFUSED: dict[str, str] = {
+    "qwen2_5_omni": "it has no forward: generate alone runs its parts",
+    "sam2_video": "its forward takes a session of the library's, not tensors",
+    "sam3_tracker_video": "its forward takes a session of the library's, not tensors",
+    "sam3_video": "its forward takes a session of the library's, not tensors",
+    "voxtral_realtime_text": "listed, but not exported by the library",
     "xlstm": "its inference mode writes states in place, its training mode does not generate",
 }

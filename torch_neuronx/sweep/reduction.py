@@ -74,7 +74,22 @@ def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
     if not issubclass(config_class, PreTrainedConfig):
         config_class = spec.get_config_class(spec.model_type)
     defaults = {name: rules.reduced(name, value, level) for name, value in spec.init_kwargs.items()}
-    return config_class(**{**defaults, **arguments(config_class, level), **known})
+    layers = _returned_layers(config_class, defaults) if level < _WHOLE else {}
+    return config_class(**{**defaults, **arguments(config_class, level), **layers, **known})
+
+
+def _returned_layers(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
+    """A backbone without stages has as many layers as its user takes the states of."""
+    depth = _field(config_class, "num_hidden_layers")
+    fields = _defaults(config_class)
+    if depth not in fields or "depths" in fields:
+        return {}
+    for name, label in (("out_indices", "{}"), ("out_features", "stage{}")):
+        if name in given:
+            layers = range(1, len(given[name]) + 1)
+            kind = type(given[name][0])
+            return {depth: len(layers), name: [kind(label.format(layer)) for layer in layers]}
+    return {}
 
 
 def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dict[str, int]:

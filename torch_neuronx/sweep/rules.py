@@ -95,6 +95,8 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"(.*_)?(hidden_size|hidden_dim|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
     (1, r"decoder_in_channels", WIDTH),
+    (1, r"num_filters", at_most(4)),
+    (1, r"upsample_groups", at_most(WIDTH)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),

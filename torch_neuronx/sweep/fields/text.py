@@ -71,6 +71,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "lsh_attn_chunk_length": 4,
         "num_buckets": 2,
     },
+    "step3p5": {"sliding_window": 4},
+    "t5gemma2_text": {"dropout_rate": 0.0},
     "xlstm": {"hidden_size": 128, "num_heads": 2},
     "xmod": {"default_language": "en_XX"},
     "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
