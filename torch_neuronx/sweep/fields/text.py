@@ -51,10 +51,16 @@ FIELDS: dict[str, dict[str, Any]] = {
     "jamba": {"attn_layer_offset": 1, "attn_layer_period": 2},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+    "lilt": {"hidden_size": 48},
     "mamba2": {"head_dim": 16},
     "ministral": {"head_dim": 8},
     "nemotron": {"num_key_value_heads": 2},
-    "perceiver": {"d_latents": 32, "num_self_attends_per_block": 1},
+    "perceiver": {
+        "d_latents": 32,
+        "num_self_attends_per_block": 1,
+        "num_cross_attention_heads": 1,
+        "train_size": [16, 16],
+    },
     "qwen4_exp_text": {
         "indexer_n_heads": 2,
         "indexer_kv_heads": 1,
