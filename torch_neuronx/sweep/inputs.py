@@ -46,6 +46,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
+    if config.is_encoder_decoder and "SEQUENCE_CLASSIFICATION" in tasks and "input_ids" in made:
+        made["input_ids"][:, -1] = config.eos_token_id  # whose state is classified
     known = {**INPUTS.get(kind, {}), **INPUTS.get(type(model).__name__, {})}
     for name, value in known.items():
         made[name] = value(model) if callable(value) else value

@@ -72,10 +72,14 @@ INPUTS: dict[str, dict[str, Any]] = {
     "PerceiverForImageClassificationLearned": {
         "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
     },
-    "PerceiverForMaskedLM": {"inputs": torch.randint(48, 128, (2, 8))},
+    "PerceiverForMaskedLM": {
+        "inputs": torch.randint(48, 128, (2, 8)),
+        "labels": lambda model: torch.randint(48, 128, (2, model.config.max_position_embeddings)),
+    },
     "PerceiverForOpticalFlow": {"inputs": torch.randn(2, 2, 27, 16, 16)},
     "PerceiverForSequenceClassification": {"inputs": torch.randint(48, 128, (2, 8))},
     "PerceiverModel": {"inputs": torch.randn(2, 8, 32)},
+    "SpeechT5ForSpeechToText": {"input_values": torch.randn(2, 2000)},
     "SpeechT5Model": {
         "input_values": torch.randn(2, 8, 32),
         "decoder_input_values": torch.randn(2, 8, 32),
@@ -164,6 +168,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "attention_mask": torch.ones(1, 8, dtype=torch.int64),
         "pixel_values": torch.randn(1, 4, 3, 64, 64),
     },
+    "uvdoc": {"pixel_values": torch.randn(2, 3, 64, 64)},
     "vibevoice_acoustic_tokenizer": {"input_values": torch.randn(2, 1, 3200)},
     "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": torch.randn(2, 32, 8)},
     "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": torch.randn(2, 1, 3200)},

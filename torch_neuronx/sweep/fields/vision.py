@@ -28,6 +28,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "group_detr": 2,
         "backbone_config": {"num_windows": 4},
     },
+    "mllama_vision_model": {"intermediate_layers_indices": [0, 1], "vision_output_dim": 96},
     "pp_doclayout_v3": {"x4_feat_dim": 8},
     "pp_ocrv5_server_det": {
         "intraclass_block_config": _STRIPS,
@@ -42,6 +43,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "scale_factor_list": [1, 2, 4, 8],
     },
     "pp_ocrv6_small_det": {"layer_list_out_channels": [48, 96, 192, 384], "neck_out_channels": 32},
+    "pp_ocrv6_small_rec": {"backbone_config": {"model_type": "pp_lcnet_v4"}},
+    "pp_ocrv6_tiny_rec": {"backbone_config": {"model_type": "pp_lcnet_v4"}},
     "rf_detr": {
         "group_detr": 2,
         "backbone_config": {"model_type": "rf_detr_dinov2", "out_indices": [1, 2]},
