@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.overrides import REFUSED
+from torch_neuronx.sweep.diffusers import REFUSED as REFUSED_MODELS
+from torch_neuronx.sweep.overrides import REFUSED as REFUSED_TYPES
 
 # Whose fault a failure is. A model that does not run on the CPU either is never the backend's.
 BACKEND = "backend"
@@ -24,10 +25,9 @@ _LONGEST = 600  # characters of a message
 
 
 def of_reference(architecture: Architecture) -> str:
-    """Of a model that the CPU does not run either: our reduction's, unless `overrides` knows
-    better."""
-    refused = architecture.family in REFUSED or architecture.model in REFUSED
-    return LIBRARY if refused else CONFIGURATION
+    """Of a model that the CPU does not run either: our reduction's, unless a table knows better."""
+    known = architecture.family in REFUSED_TYPES or architecture.model in REFUSED_MODELS
+    return LIBRARY if known else CONFIGURATION
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import torch
 
 import torch_neuronx
 from torch_neuronx import device
+from torch_neuronx.flex_attention import enable_flex_attention
 from torch_neuronx.runtime import metrics
 from torch_neuronx.sweep import causes, comparison, generation
 from torch_neuronx.sweep.catalog import Architecture
@@ -50,7 +51,7 @@ class Run:
 
     def __call__(self) -> dict[str, Any]:
         before = metrics.requests()
-        with self._timed("total"), contextlib.suppress(_Stop):
+        with self._timed("total"), contextlib.suppress(_Stop), enable_flex_attention():
             self._all()
         made = metrics.requests()
         self.record["programs"] = [made[tier] - before[tier] for tier in ("compiled", "disk")]

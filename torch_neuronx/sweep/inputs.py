@@ -107,6 +107,7 @@ _MELS = ("num_mel_bins", "feature_projection_input_dim", "input_feat_per_channel
 def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
     """Time before or after frequency: models differ."""
     mels = next((size for name in _MELS if (size := field(model, name, None))), MELS)
+    mels *= field(model, "num_stacked_frames", 1)
     frames = 2 * field(model, "max_source_positions", FRAMES // 2)
     return torch.randn(BATCH, mels, frames) if more else torch.randn(BATCH, FRAMES, mels)
 
@@ -130,42 +131,42 @@ def _video(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.stack([image(model) for _ in range(frames)], 1)
 
 
-def _series(model: nn.Module, more: bool) -> torch.Tensor:
-    """A time series of as many channels as the configuration says."""
-    channels = field(model, "num_input_channels", None)
-    lags = 0 if channels else max(field(model, "lags_sequence", [0]))
-    length = field(model, "context_length", 16) + lags
-    return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
-
-
-def _times(model: nn.Module, length: int) -> torch.Tensor:
-    return torch.rand(BATCH, length, field(model, "num_time_features", 1))
-
-
-def _grid() -> torch.Tensor:
+def _grids(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.tensor([[1, GRID, GRID]] * BATCH)
+
+
+def _past(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series: of channels, or of one value at each time, as long as its lags reach back."""
+    steps, channels = field(model, "context_length", 16), field(model, "num_input_channels", None)
+    if channels is not None:
+        return torch.randn(BATCH, steps, channels)
+    return torch.randn(BATCH, steps + max(field(model, "lags_sequence", [0])))
+
+
+def _times(model: nn.Module, steps: int) -> torch.Tensor:
+    return torch.randn(BATCH, steps, field(model, "num_time_features", 0))
 
 
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
+    "qformer_input_ids": lambda model, more: tokens(model),
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
     "pixel_values": _images,
     "pixel_values_videos": _video,
-    "qformer_input_ids": lambda model, more: tokens(model),
-    "past_values": _series,
-    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
-    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
-    "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 4)),
-    "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 4)),
     "input_values": _sound,
+    "past_values": _past,
+    "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_past(model, more)),
+    "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
+    "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": lambda model, more: _grid(),
-    "image_grid_thw": lambda model, more: _grid(),
+    "grid_thw": _grids,
+    "image_grid_thw": _grids,
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 
@@ -177,7 +178,10 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images, or with `more` videos where the configuration says how many frames they have."""
+    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
+    says how many frames they have."""
+    if "grid_thw" in inspect.signature(model.forward).parameters:
+        return _patches(model, more)
     size = field(model, "image_size", IMAGE)
     height, width = (size, size) if isinstance(size, int) else size[-2:]
     channels = field(model, "num_channels", 3)

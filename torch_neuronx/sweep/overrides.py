@@ -12,7 +12,9 @@ TRAINED = {"reformer", "rwkv"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
+    "autoformer": ("past_observed_mask", "future_values", "future_time_features"),
     "git": ("pixel_values",),
+    "informer": ("past_observed_mask", "future_values", "future_time_features"),
     "kosmos-2": ("input_ids", "image_embeds_position_mask"),
     "lxmert": ("visual_feats", "visual_pos"),
     "sam3": ("input_ids",),
@@ -94,17 +96,63 @@ INPUTS: dict[str, dict[str, Any]] = {
             torch.arange(model.videomae.embeddings.num_patches).repeat(2, 1) % 2 == 1
         )
     },
+    "blip-2": {"input_ids": lambda model: captions(model)},
+    "blip_2_qformer": {
+        "encoder_hidden_states": lambda model: torch.randn(2, 4, model.config.encoder_hidden_size)
+    },
+    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "decision_transformer": {
+        "states": torch.randn(2, 8, 17),
+        "actions": torch.randn(2, 8, 4),
+        "rewards": torch.randn(2, 8, 1),
+        "returns_to_go": torch.randn(2, 8, 1),
+        "timesteps": torch.arange(8).expand(2, 8),
+    },
+    "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
+    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
+    "gemma3n_audio": {
+        "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
+        "audio_mel_mask": torch.zeros(2, 64, dtype=torch.bool),
+    },
     "gemma4_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
+    "gemma4_audio": {
+        "input_features": lambda model: torch.randn(
+            2, 64, model.config.subsampling_conv_channels[0]
+        ),
+        "attention_mask": None,
+    },
     "gemma4_unified_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
+    },
+    "gemma4_vision": {
+        "pixel_values": lambda model: torch.rand(2, 36, 3 * model.config.patch_size**2),
+        "pixel_position_ids": lambda model: torch.cartesian_prod(
+            torch.arange(6), torch.arange(6)
+        ).expand(2, 36, 2),
+    },
+    "idefics": {
+        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "image_attention_mask": torch.ones(2, 8, 1, dtype=torch.int64),
+    },
+    "inkling2_vision": {
+        "pixel_values": lambda model: torch.randn(
+            32, *[model.config.patch_size * model.config.spatial_merge_size] * 2, 3
+        ),
+    },
+    "instructblip": {"input_ids": lambda model: captions(model)},
+    "instructblipvideo": {
+        "input_ids": lambda model: captions(model),
+        "pixel_values": torch.randn(2, 4, 3, 32, 32),
     },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
@@ -173,8 +221,16 @@ INPUTS: dict[str, dict[str, Any]] = {
     "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": torch.randn(2, 32, 8)},
     "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": torch.randn(2, 1, 3200)},
     "video_llama_3_vision": {"merge_sizes": torch.tensor([2, 2])},
+    "vit_mae": {"noise": torch.rand(2, 16)},  # masks those of the least
     "xcodec2": {"input_values": torch.randn(2, 1, 2000), "input_features": torch.randn(2, 6, 32)},
 }
+
+
+def captions(model: Any) -> torch.Tensor:
+    """The tokens that stand for an image, four of them, and four ordinary ones."""
+    tokens = torch.randint(64, 128, (2, 8))
+    tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
 
 
 def codes(model: Any) -> torch.Tensor:
@@ -199,6 +255,9 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
 # Model types that the library does not run in full on any device, with the reason.
 REFUSED: dict[str, str] = {
     "Llama4ForConditionalGeneration": "it reads an output that its text model does not return",
+    "bark": "it has no forward, only generate",
+    "edgetam_video": "its forward takes a session, not tensors",
+    "glm_image_vqmodel": "it has no forward, only encode",
     "qwen2_5_omni": "it has no forward: generate alone runs its parts",
     "sam2_video": "its forward takes a session of the library's, not tensors",
     "sam3_tracker_video": "its forward takes a session of the library's, not tensors",

@@ -33,20 +33,19 @@ def configuration(config_class: type, level: int = 0) -> Any:
 def arguments(config_class: type, level: int = 0) -> dict[str, Any]:
     """What `configuration` passes: reduced fields, overrides of the model type, nested ones."""
     defaults = _defaults(config_class)
-    of_type = FIELDS.get(getattr(config_class, "model_type", ""), {})
     given = {name: rules.reduced(name, value, level) for name, value in defaults.items()}
     given.update(_full_heads(config_class, defaults, level))
     if level < _WHOLE:
         given.update(_tokens(defaults))
         given.update(_kinds_of_layers(config_class, defaults))
-    given.update(_rotary_sections(config_class, {**given, **of_type}))
     changed = {name: value for name, value in given.items() if value != defaults.get(name)}
-    known = dict(of_type)
+    known = dict(FIELDS.get(getattr(config_class, "model_type", ""), {}))
     for key, spec in (getattr(config_class, "sub_configs_defaults", None) or {}).items():
         nested = _nested(spec, known.pop(key, {}), level)
         if nested is not None:
             changed[key] = nested
-    return {**changed, **known}
+    known = {**changed, **known}
+    return {**_sections(config_class, known), **known}
 
 
 def _defaults(config_class: type) -> dict[str, Any]:
@@ -57,6 +56,26 @@ def _defaults(config_class: type) -> dict[str, Any]:
         elif field.default_factory is not dataclasses.MISSING:
             found[field.name] = field.default_factory()
     return found
+
+
+def _sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Rotary parameters whose sections (time, height and width, say) are half of what is rotated
+    of a head together; none where a head is not rotated by sections."""
+    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
+        return {}
+    whole = config_class()
+    rope = whole.rope_parameters
+    if not isinstance(rope, dict) or "rope_type" not in rope:
+        return {}
+
+    def size(name: str) -> Any:
+        return given.get(_field(config_class, name), getattr(whole, name, None))
+
+    width = size("qk_rope_head_dim") or size("head_dim")
+    width = width or size("hidden_size") // size("num_attention_heads")
+    half = int(width * rope.get("partial_rotary_factor", 1)) // 2
+    side = max(1, half // 4)
+    return {"rope_parameters": {**rope, "mrope_section": [half - 2 * side, side, side]}}
 
 
 def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
@@ -99,24 +118,6 @@ def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dic
     if defaults.get(keys) is not None and defaults.get(keys) == defaults.get(heads):
         return {keys: rules.reduced(heads, defaults[heads], level)}
     return {}
-
-
-def _rotary_sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """For positions of three axes (time, height, width): how many of a head's rotary frequencies,
-    half as many as its rotary dimensions, belong to each."""
-    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
-        return {}
-    try:
-        parameters = config_class().rope_parameters
-    except Exception:  # it has no default, so there is nothing to go by
-        return {}
-    if "rope_theta" not in parameters:  # each kind of layer has its own
-        return {}
-    heads = given.get(_field(config_class, "num_attention_heads"), rules.HEADS)
-    width = given.get("qk_rope_head_dim") or given.get("head_dim") or given["hidden_size"] // heads
-    half = int(width * parameters.get("partial_rotary_factor", 1)) // 2
-    side = max(1, half // 4)
-    return {"rope_parameters": {**parameters, "mrope_section": [half - 2 * side, side, side]}}
 
 
 # Fields that say for each layer what it is.

@@ -34,8 +34,8 @@ def at_most(limit: int) -> Callable[[int], int]:
 
 
 def _heads(default: int) -> int:
-    """A power of 2, which divides the width."""
-    return 1 << min(default, HEADS).bit_length() - 1
+    """A power of two, so that they divide the width of every stage."""
+    return min(HEADS, 1 << (default.bit_length() - 1))
 
 
 def _shrunk(default: int) -> int:
@@ -88,12 +88,15 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"num_frames|frames_per_clip", at_most(4)),
     # Sound.
     (1, r"max_length", at_most(128)),
+    (1, r"spec_size", at_most(64)),
+    (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
-    (1, r"(.*_)?(hidden_size|hidden_dim|d_model|n_embd|embed_dim)", at_most(WIDTH)),
+    (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
+    (1, r"upsample_groups", at_most(WIDTH)),
     (1, r"decoder_in_channels", WIDTH),
     (1, r"num_filters", at_most(4)),
     (1, r"upsample_groups", at_most(WIDTH)),

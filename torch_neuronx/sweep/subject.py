@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_neuronx.sweep.catalog import Architecture
 from torch_neuronx.sweep.comparison import Tensors, tensors
@@ -23,13 +23,13 @@ class Subject:
 
     def on(self, device: str) -> Subject:
         """A copy on `device`."""
-        model = copy.deepcopy(self.model).to(device)
+        model = _copied(self.model).to(device)
         return Subject(model, _each(self.inputs, lambda tensor: tensor.to(device)))
 
     def double(self) -> Subject:
         """A copy in float64."""
         return Subject(
-            copy.deepcopy(self.model).double(),
+            _copied(self.model).double(),
             _each(self.inputs, lambda t: t.double() if t.is_floating_point() else t),
         )
 
@@ -38,7 +38,7 @@ class Subject:
         every run."""
         torch.manual_seed(0)
         called = self.model if function is None else function
-        return called(**_each(self.inputs, lambda tensor: tensor.clone()))
+        return called(**tree_map(_anew, self.inputs))
 
     def gradients(self, output: Any) -> Tensors:
         """Of all parameters, for the loss where there is one and else for a fixed mixture of what
@@ -49,6 +49,14 @@ class Subject:
             return {}
         loss.backward()
         return {n: p.grad for n, p in self.model.named_parameters() if p.grad is not None}
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    """A copy that also takes what autograd computed: weight_norm keeps the weight that it derives
+    as an attribute, and deepcopy refuses tensors that are not leaves. The copy has its value."""
+    held = [leaf for module in model.modules() for leaf in tree_leaves(vars(module))]
+    computed = [t for t in held if isinstance(t, torch.Tensor) and not t.is_leaf]
+    return copy.deepcopy(model, {id(t): t.detach().clone() for t in computed})
 
 
 def objective(outputs: Tensors) -> torch.Tensor | None:
@@ -76,6 +84,13 @@ def build(architecture: Architecture) -> Subject:
     else:
         from torch_neuronx.sweep import diffusers as models  # type: ignore[no-redef]
     return Subject(*models.build(architecture))
+
+
+def _anew(value: Any) -> Any:
+    """A copy of what a forward may change: a tensor, or where a generator stands."""
+    if isinstance(value, torch.Generator):
+        return torch.Generator().set_state(value.get_state())
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _each(value: Any, change: Any) -> Any:

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
 from torch_neuronx.sweep import libraries
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.diffusers import autoencoders, transformers, unets
+from torch_neuronx.sweep.diffusers import (
+    audio_autoencoders,
+    audio_transformers,
+    autoencoders,
+    controlnets,
+    transformers,
+    unets,
+    video_autoencoders,
+    video_transformers,
+)
 from torch_neuronx.sweep.diffusers.rules import ARGUMENTS, rule
 from torch_neuronx.sweep.transformers_models import randomized
 
-FIELDS = {**autoencoders.FIELDS, **transformers.FIELDS, **unets.FIELDS}
-INPUTS = {**autoencoders.INPUTS, **transformers.INPUTS, **unets.INPUTS}
+_KINDS: tuple[Any, ...] = (
+    autoencoders,
+    video_autoencoders,
+    audio_autoencoders,
+    unets,
+    controlnets,
+    transformers,
+    video_transformers,
+    audio_transformers,
+)
+
+
+def _merged(table: str) -> dict[str, Any]:
+    """A table of all kinds of models, by class."""
+    return {name: row for kind in _KINDS for name, row in getattr(kind, table, {}).items()}
+
+
+FIELDS = _merged("FIELDS")
+INPUTS = _merged("INPUTS")
+PREPARED: dict[str, Callable[[nn.Module], None]] = _merged("PREPARED")
+REFUSED: dict[str, str] = _merged("REFUSED")
 
 
 def architectures() -> list[Architecture]:
@@ -34,8 +64,27 @@ def architectures() -> list[Architecture]:
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     """The model, in evaluation mode, and the arguments of its forward."""
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
-    model = randomized(model_class(**_configuration(model_class)).eval())
+    model = _constructed(model_class)
+    if architecture.model in PREPARED:
+        PREPARED[architecture.model](model)
+    model = randomized(model.eval())
     return model, _arguments(model)
+
+
+def _constructed(model_class: type) -> nn.Module:
+    """What the constructor leaves to loaded weights becomes noise, and a gate that it closes."""
+    before = torch.get_deterministic_debug_mode()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # fills what is left open with NaN
+    try:
+        model = model_class(**_configuration(model_class))
+    finally:
+        torch.set_deterministic_debug_mode(before)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            closed = parameter.numel() == 1 and not bool(parameter)
+            if closed or bool(parameter.isnan().any()):
+                parameter.normal_(std=0.1)
+    return model
 
 
 def _configuration(model_class: type) -> dict[str, Any]:

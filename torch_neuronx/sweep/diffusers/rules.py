@@ -19,7 +19,8 @@ WIDTH = 16
 _RULES: list[tuple[str, Callable[[int], int]]] = [
     (r".*dropout.*", lambda _: 0),
     (r"(.*_)?(num_)?(\w+_)?layers(_per_block)?|depth|.*_layers", at_most(1)),
-    (r"(.*_)?num_attention_heads|num_heads|num_kv_heads|num_key_value_heads", at_most(2)),
+    (r"(.*_)?num_attention_heads|num_heads|n_heads|n_kv_heads|num_kv_heads|num_key_value_heads",
+     at_most(2)),
     (r"attention_head_dim|head_dim", at_most(8)),
     (r"block_out_channels|.*_out_channels|decoder_block_out_channels|encoder_block_out_channels",
      at_most(WIDTH)),
@@ -36,8 +37,15 @@ _RULES: list[tuple[str, Callable[[int], int]]] = [
 ]  # fmt: skip
 
 
+# How the 8 numbers of a head are shared among 2, 3 or 4 axes of rotary embeddings.
+_AXES = {2: (4, 4), 3: (4, 2, 2), 4: (2, 2, 2, 2)}
+_AXES_NAMES = re.compile(r"(rope_)?axes_dims?(_rope)?|rope_dim(_list)?|axes_dim_rope")
+
+
 def rule(name: str, default: Any) -> Any:
     """The reduced default of a constructor's argument of this name."""
+    if _AXES_NAMES.fullmatch(name) and isinstance(default, (list, tuple)):
+        return type(default)(_AXES[len(default)])
     for pattern, change in _RULES:
         if re.fullmatch(pattern, name):
             return _applied(change, default)
@@ -50,6 +58,16 @@ def _applied(change: Callable[[int], int], default: Any) -> Any:
     if isinstance(default, bool) or not isinstance(default, (int, float)) or default == 0:
         return default
     return type(default)(change(int(default)))
+
+
+def random(*shape: int) -> Callable[[Any], torch.Tensor]:
+    """For a table of inputs: a batch of normal numbers of this shape."""
+    return lambda model: torch.randn(BATCH, *shape)
+
+
+def prompt_of_frames(model: Any) -> torch.Tensor:
+    """A prompt for each frame of a batch of videos."""
+    return torch.randn(BATCH * FRAMES, TOKENS, WIDTH)
 
 
 def _field(config: Any, *names: str, default: int = WIDTH) -> int:

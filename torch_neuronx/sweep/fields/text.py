@@ -27,6 +27,8 @@ FIELDS: dict[str, dict[str, Any]] = {
         "ffn_config": {"ffn_hidden_size": 32, "moe_top_k": 2},
     },
     "deepseek_v2": {"num_experts_per_tok": 2},
+    "diffusion_gemma": {"canvas_length": 8},
+    "diffusion_gemma_text": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 32},
     "dory": {
         "num_hidden_layers": 3,
         "n_input_layers": 1,
@@ -35,6 +37,10 @@ FIELDS: dict[str, dict[str, Any]] = {
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
     },
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "ernie4_5_vl_moe_text": {
+        "rope_parameters": {**_DEFAULT_ROPE, "mrope_section": [1, 1, 2]},
+    },
+    "esm": {"vocab_size": 128, "pad_token_id": 0, "mask_token_id": 3},
     "gemma3n_text": {
         "num_hidden_layers": 4,
         "num_kv_shared_layers": 2,
@@ -44,6 +50,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "gemma4_assistant": {
         "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
     },
+    "glm5_next_text": {"index_topk": 4, "index_kpool": 2},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"]},
     "hunyuan_v1_dense": {"head_dim": 8},
