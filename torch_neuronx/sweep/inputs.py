@@ -35,6 +35,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
     if _has_grid(model):
         names += _GRIDS
+    if _OF_TEXT_AND_IMAGES.intersection(tasks):
+        names.append("input_ids")
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -43,9 +45,13 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
-    if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
+    if "MULTIPLE_CHOICE" in tasks:
+        made = _choices(made)
+    if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
+    if "start_positions" in parameters:
+        made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     if config.is_encoder_decoder and "SEQUENCE_CLASSIFICATION" in tasks and "input_ids" in made:
         made["input_ids"][:, -1] = config.eos_token_id  # whose state is classified
     known = {**INPUTS.get(kind, {}), **INPUTS.get(type(model).__name__, {})}
@@ -54,6 +60,7 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     return {name: value for name, value in made.items() if value is not None}
 
 
+_OF_TEXT_AND_IMAGES = {"IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISUAL_QUESTION_ANSWERING"}
 _GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 
@@ -150,7 +157,6 @@ def _times(model: nn.Module, steps: int) -> torch.Tensor:
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "input_ids": lambda model, more: tokens(model),
     "decoder_input_ids": lambda model, more: tokens(model),
-    "qformer_input_ids": lambda model, more: tokens(model),
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
@@ -178,10 +184,7 @@ def tokens(model: nn.Module, length: int = LENGTH) -> torch.Tensor:
 
 
 def image(model: nn.Module, more: bool = False) -> torch.Tensor:
-    """Images; flat patches where forward takes a grid; with `more` videos where the configuration
-    says how many frames they have."""
-    if "grid_thw" in inspect.signature(model.forward).parameters:
-        return _patches(model, more)
+    """Images, or with `more` videos where the configuration says how many frames they have."""
     size = field(model, "image_size", IMAGE)
     height, width = (size, size) if isinstance(size, int) else size[-2:]
     channels = field(model, "num_channels", 3)
@@ -204,16 +207,28 @@ def field(model: nn.Module, name: str, default: Any) -> Any:
 
 # The labels of each task, by the shape that its loss wants.
 _CLASS = {"SEQUENCE_CLASSIFICATION", "IMAGE_CLASSIFICATION", "AUDIO_CLASSIFICATION",
-          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"}  # fmt: skip
+          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION",
+          "AUDIO_XVECTOR"}  # fmt: skip
 _TOKENS = {"CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM", "TOKEN_CLASSIFICATION",
-           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ"}  # fmt: skip
+           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ", "CTC"}  # fmt: skip
+_PIXELS = {"SEMANTIC_SEGMENTATION"}
 
 
-def _labels(model: nn.Module, tasks: tuple[str, ...]) -> torch.Tensor | None:
+def _labels(model: nn.Module, tasks: tuple[str, ...], made: dict[str, Any]) -> Any:
     if _CLASS.intersection(tasks):
         return torch.arange(BATCH) % 2
     if "TOKEN_CLASSIFICATION" in tasks:
         return torch.randint(0, 2, (BATCH, LENGTH))
     if _TOKENS.intersection(tasks):
         return tokens(model)
+    if _PIXELS.intersection(tasks) and "pixel_values" in made:
+        return torch.randint(0, 2, (BATCH, *made["pixel_values"].shape[-2:]))
+    if "OBJECT_DETECTION" in tasks:
+        return [{"class_labels": torch.arange(2), "boxes": 0.3 + 0.4 * torch.rand(2, 4)}] * BATCH
     return None
+
+
+def _choices(made: dict[str, Any]) -> dict[str, Any]:
+    """Two texts for each row, to choose one of."""
+    texts = ("input_ids", "attention_mask", "token_type_ids", "bbox")
+    return {n: torch.stack([v, v.flip(0)], 1) if n in texts else v for n, v in made.items()}

@@ -46,6 +46,12 @@ def image_and_text(model: Any) -> torch.Tensor:
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "LongformerForMultipleChoice": {
+        "global_attention_mask": torch.zeros(2, 2, 8, dtype=torch.int64)
+    },
+    "LongformerForQuestionAnswering": {
+        "input_ids": torch.tensor([[50, 51, 2, 2, 52, 53, 54, 2]] * 2)
+    },
     "MllamaVisionModel": {
         "pixel_values": lambda model: torch.randn(2, 1, model.config.max_num_tiles, 3, 32, 32),
         "aspect_ratio_ids": torch.ones(2, 1, dtype=torch.int64),
@@ -82,6 +88,9 @@ INPUTS: dict[str, dict[str, Any]] = {
     "PerceiverForSequenceClassification": {"inputs": torch.randint(48, 128, (2, 8))},
     "PerceiverModel": {"inputs": torch.randn(2, 8, 32)},
     "SpeechT5ForSpeechToText": {"input_values": torch.randn(2, 2000)},
+    "SpeechT5ForTextToSpeech": {
+        "decoder_input_values": lambda model: torch.randn(2, 8, model.config.num_mel_bins)
+    },
     "SpeechT5Model": {
         "input_values": torch.randn(2, 8, 32),
         "decoder_input_values": torch.randn(2, 8, 32),
@@ -90,6 +99,11 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: torch.tensor(
             [[50, model.config.question_token_id, 51, 52, 53, 54, 55, 56]] * 2
         )
+    },
+    "TimesFmModelForPrediction": {
+        "past_values": [torch.randn(64), torch.randn(64)],
+        "past_values_padding": None,
+        "freq": [0, 1],
     },
     "VideoMAEForPreTraining": {
         "bool_masked_pos": lambda model: (
@@ -175,7 +189,9 @@ INPUTS: dict[str, dict[str, Any]] = {
         "context_hidden_states": torch.randn(2, 8, 64),
         "attention_mask": torch.ones(2, 16, dtype=torch.int64),
     },
+    "musicgen": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
     "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
@@ -250,6 +266,11 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
         kind: tuple(torch.randn(2, layer.num_key_value_heads, 8, layer.head_dim) for _ in "kv")
         for kind, layer in zip(text.layer_types, text.per_layer_config, strict=True)
     }
+
+
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 # Model types that the library does not run in full on any device, with the reason.

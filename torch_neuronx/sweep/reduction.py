@@ -33,19 +33,20 @@ def configuration(config_class: type, level: int = 0) -> Any:
 def arguments(config_class: type, level: int = 0) -> dict[str, Any]:
     """What `configuration` passes: reduced fields, overrides of the model type, nested ones."""
     defaults = _defaults(config_class)
+    of_type = FIELDS.get(getattr(config_class, "model_type", ""), {})
     given = {name: rules.reduced(name, value, level) for name, value in defaults.items()}
     given.update(_full_heads(config_class, defaults, level))
     if level < _WHOLE:
         given.update(_tokens(defaults))
         given.update(_kinds_of_layers(config_class, defaults))
+    given.update(_rotary_sections(config_class, {**given, **of_type}))
     changed = {name: value for name, value in given.items() if value != defaults.get(name)}
-    known = dict(FIELDS.get(getattr(config_class, "model_type", ""), {}))
+    known = dict(of_type)
     for key, spec in (getattr(config_class, "sub_configs_defaults", None) or {}).items():
         nested = _nested(spec, known.pop(key, {}), level)
         if nested is not None:
             changed[key] = nested
-    known = {**changed, **known}
-    return {**_sections(config_class, known), **known}
+    return {**changed, **known}
 
 
 def _defaults(config_class: type) -> dict[str, Any]:
@@ -56,26 +57,6 @@ def _defaults(config_class: type) -> dict[str, Any]:
         elif field.default_factory is not dataclasses.MISSING:
             found[field.name] = field.default_factory()
     return found
-
-
-def _sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Rotary parameters whose sections (time, height and width, say) are half of what is rotated
-    of a head together; none where a head is not rotated by sections."""
-    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
-        return {}
-    whole = config_class()
-    rope = whole.rope_parameters
-    if not isinstance(rope, dict) or "rope_type" not in rope:
-        return {}
-
-    def size(name: str) -> Any:
-        return given.get(_field(config_class, name), getattr(whole, name, None))
-
-    width = size("qk_rope_head_dim") or size("head_dim")
-    width = width or size("hidden_size") // size("num_attention_heads")
-    half = int(width * rope.get("partial_rotary_factor", 1)) // 2
-    side = max(1, half // 4)
-    return {"rope_parameters": {**rope, "mrope_section": [half - 2 * side, side, side]}}
 
 
 def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
@@ -93,21 +74,18 @@ def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
     if not issubclass(config_class, PreTrainedConfig):
         config_class = spec.get_config_class(spec.model_type)
     defaults = {name: rules.reduced(name, value, level) for name, value in spec.init_kwargs.items()}
-    layers = _returned_layers(config_class, defaults) if level < _WHOLE else {}
-    return config_class(**{**defaults, **arguments(config_class, level), **layers, **known})
+    taps = _taps(config_class, spec.init_kwargs) if level < _WHOLE else {}
+    return config_class(**{**defaults, **arguments(config_class, level), **taps, **known})
 
 
-def _returned_layers(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
-    """A backbone without stages has as many layers as its user takes the states of."""
-    depth = _field(config_class, "num_hidden_layers")
-    fields = _defaults(config_class)
-    if depth not in fields or "depths" in fields:
+def _taps(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
+    """For a backbone of layers of one kind: one layer for each that something is taken from."""
+    if "num_hidden_layers" not in _defaults(config_class):
         return {}
-    for name, label in (("out_indices", "{}"), ("out_features", "stage{}")):
-        if name in given:
-            layers = range(1, len(given[name]) + 1)
-            kind = type(given[name][0])
-            return {depth: len(layers), name: [kind(label.format(layer)) for layer in layers]}
+    for name, stage in (("out_indices", int), ("out_features", "stage{}".format)):
+        if taken := given.get(name):
+            numbers = range(1, len(taken) + 1)
+            return {"num_hidden_layers": len(taken), name: [stage(number) for number in numbers]}
     return {}
 
 
@@ -118,6 +96,24 @@ def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dic
     if defaults.get(keys) is not None and defaults.get(keys) == defaults.get(heads):
         return {keys: rules.reduced(heads, defaults[heads], level)}
     return {}
+
+
+def _rotary_sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """For positions of three axes (time, height, width): how many of a head's rotary frequencies,
+    half as many as its rotary dimensions, belong to each."""
+    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
+        return {}
+    try:
+        parameters = config_class().rope_parameters
+    except Exception:  # it has no default, so there is nothing to go by
+        return {}
+    if "rope_theta" not in parameters:  # each kind of layer has its own
+        return {}
+    heads = given.get(_field(config_class, "num_attention_heads"), rules.HEADS)
+    width = given.get("qk_rope_head_dim") or given.get("head_dim") or given["hidden_size"] // heads
+    half = int(width * parameters.get("partial_rotary_factor", 1)) // 2
+    side = max(1, half // 4)
+    return {"rope_parameters": {**parameters, "mrope_section": [half - 2 * side, side, side]}}
 
 
 # Fields that say for each layer what it is.

@@ -75,6 +75,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"sliding_window|attention_window(_size)?|local_attention(_window_len)?", at_most(4)),
     (1, r"(mamba_|linear_)?chunk_size|block_size", at_most(8)),
     (1, r"(mamba_)?n_?groups", at_most(2)),
+    (1, r"num_groups", at_most(8)),  # of a normalisation, which divide any stage's channels
     # Experts.
     (2, r"(.*_)?(num|n)_(\w*_)?experts?", at_most(4)),
     (2, r"(.*_)?(num_experts_per_tok(en)?|moe_topk|moe_k|top_k|topk)", at_most(2)),
@@ -91,15 +92,16 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"spec_size", at_most(64)),
     (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
+    (1, r"tdnn_kernel", at_most(2)),
+    (1, r"tdnn_dilation", at_most(1)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
     (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
-    (1, r"upsample_groups", at_most(WIDTH)),
-    (1, r"decoder_in_channels", WIDTH),
+    (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
+    (1, r"base_channels|latent_channels", at_most(WIDTH)),  # normalised in 32 groups
     (1, r"num_filters", at_most(4)),
-    (1, r"upsample_groups", at_most(WIDTH)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 FIELDS: dict[str, dict[str, Any]] = {
+    "align": {"projection_dim": 40},
+    "align_vision_model": {
+        "in_channels": [32, 16, 24, 40, 80, 112, 192],
+        "out_channels": [16, 24, 40, 80, 112, 192, 320],
+        "width_coefficient": 0.125,
+        "depth_coefficient": 0.1,
+        "hidden_dim": 40,
+    },
     "apertus1p5": {
         "image_token_offset": 128,  # two codebooks follow the text's tokens
         "audio_token_offset": 256,
@@ -12,6 +20,9 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "apertus1p5_vision_tokenizer": {"base_channels": 32, "num_res_blocks": 1},
     "blip-2": {"image_token_index": 3, "num_query_tokens": 4},
+    "bridgetower": {"hidden_size": 64},
+    "bridgetower_text_model": {"hidden_size": 64},
+    "bridgetower_vision_model": {"hidden_size": 64},
     "chameleon": {"vocabulary_map": {"<image>": 3}},
     "chameleon_vqgan": {"base_channels": 32, "latent_channels": 32, "num_res_blocks": 1},
     "deepseek_ocr2_sam_vision_model": {
@@ -19,6 +30,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "global_attn_indexes": [1],
     },
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2},
+    "fast_vlm": {"vision_config": {"architecture": "fastvit_t8", "hidden_size": 768}},
     "granite4_vision": {
         "downsample_rate": "1/2",
         "deepstack_layer_map": [[0, 0]],

@@ -14,6 +14,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "clap_audio_model": {"hidden_size": 256, "num_mel_bins": 32, "window_size": 2},
     "clvp_encoder": {"num_attention_heads": 1},
+    "dac": {"encoder_hidden_size": 8},
     "dia_decoder": {"num_channels": 9},
     "informer": {
         "prediction_length": 8,
@@ -29,5 +30,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
     "timesfm": {"context_length": 64, "horizon_length": 8},
     "timesfm2_5": {"context_length": 64, "horizon_length": 8, "output_quantile_len": 8},
+    "wav2vec2-bert": {"vocab_size": 128},
+    "wav2vec2-conformer": {"vocab_size": 128},
     "xcodec2": {"quantization_dim": 64},
 }

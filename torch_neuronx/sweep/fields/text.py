@@ -15,6 +15,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "blt_local_decoder": {"hidden_size_global": 32},
     "blt_local_encoder": {"hidden_size_global": 32},
+    "bros": {"hidden_size": 64},
     "cohere_compass_text": {
         "layer_types": ["sliding_attention", "full_attention"],
         "rope_parameters": {
@@ -37,10 +38,28 @@ FIELDS: dict[str, dict[str, Any]] = {
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
     },
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "dots3_note_text": {
+        "swa_num_attention_heads": 4,
+        "swa_num_key_value_heads": 4,
+        "swa_q_lora_rank": 16,
+        "swa_kv_lora_rank": 16,
+        "swa_head_dim": 16,
+        "swa_qk_nope_head_dim": 8,
+        "swa_v_head_dim": 8,
+    },
     "ernie4_5_vl_moe_text": {
         "rope_parameters": {**_DEFAULT_ROPE, "mrope_section": [1, 1, 2]},
     },
     "esm": {"vocab_size": 128, "pad_token_id": 0, "mask_token_id": 3},
+    "evolla": {
+        "protein_encoder_config": {
+            "vocab_size": 128,
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+        }
+    },
     "gemma3n_text": {
         "num_hidden_layers": 4,
         "num_kv_shared_layers": 2,

@@ -20,13 +20,19 @@ _STRIPS = {
 }
 
 FIELDS: dict[str, dict[str, Any]] = {
+    "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
+    "chmv2": {"post_process_channels": [8, 16, 32, 32]},
+    "data2vec-vision": {"num_hidden_layers": 4, "out_indices": [0, 1, 2, 3]},
     "depth_pro": {
         "patch_size": 32,
         "intermediate_hook_ids": [1, 0],
         "intermediate_feature_dims": [32, 32],
         "scaled_images_feature_dims": [32, 32, 16],
     },
+    "detr": {"encoder_attention_heads": 8, "decoder_attention_heads": 8},
+    "dinov3_convnext": {"hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1]},
     "donut-swin": {"image_size": 64, "window_size": 2},
+    "dpt": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
     "edgetam_prompt_encoder": {"patch_size": 16},
     "edgetam_vision_model": {
         "backbone_config": {
@@ -47,8 +53,16 @@ FIELDS: dict[str, dict[str, Any]] = {
         "out_features": [8, 8, 16, 32],
         "num_attention_heads": 8,
     },
+    "efficientnet": {
+        "in_channels": [32, 16, 24, 40, 80, 112, 192],
+        "out_channels": [16, 24, 40, 80, 112, 192, 320],
+        "width_coefficient": 0.125,
+        "depth_coefficient": 0.1,
+        "hidden_dim": 160,
+    },
     "exaone4_5_vision": {"window_size": 32, "fullatt_block_indexes": [1]},
     "gemma3n_vision": {"architecture": "mobilenetv4_conv_small_035", "hidden_size": 448},
+    "hiera": {"decoder_hidden_size": 32, "decoder_depth": 1, "decoder_num_heads": 4},
     "lightglue": {"descriptor_dim": 32},
     "llama4_vision_model": {"intermediate_size": 128},
     "lw_detr": {
