@@ -12,8 +12,7 @@ from torch.utils._pytree import tree_map
 
 class MovedRoundings(TorchDispatchMode):
     """Within it, inexact numbers that an op returns are a rounding nearer to zero, or are not, at
-    random. Whole numbers stay, for models compare with them. Of equal elements, topk takes the
-    last ones, and not those that come first."""
+    random. Whole numbers stay, for models compare with them. Of equal elements topk takes any."""
 
     def __init__(self, seed: int):
         super().__init__()
@@ -21,7 +20,7 @@ class MovedRoundings(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.aten.topk.default:
-            return tree_map(self._moved, _topk_of_reversed(*args, **(kwargs or {})))
+            return tree_map(self._moved, self._topk(*args, **(kwargs or {})))
         result = func(*args, **(kwargs or {}))
         aliases = any(returned.alias_info is not None for returned in func._schema.returns)
         return result if aliases else tree_map(self._moved, result)
@@ -33,9 +32,10 @@ class MovedRoundings(TorchDispatchMode):
         nearer = value * (1 - torch.finfo(value.dtype).eps)
         return torch.where(down & (value != value.round()), nearer, value)
 
-
-def _topk_of_reversed(x: torch.Tensor, k: int, dim: int = -1, *rest: Any, **options: Any) -> Any:
-    if not x.dim():
-        return torch.topk(x, k, dim, *rest, **options)
-    values, indices = torch.topk(x.flip(dim), k, dim, *rest, **options)
-    return values, x.shape[dim] - 1 - indices
+    def _topk(self, x: torch.Tensor, k: int, dim: int = -1, *rest: Any, **options: Any) -> Any:
+        """Of the elements in a random order."""
+        if not x.dim():
+            return torch.topk(x, k, dim, *rest, **options)
+        order = torch.randperm(x.shape[dim], generator=self._generator)
+        values, indices = torch.topk(x.index_select(dim, order), k, dim, *rest, **options)
+        return values, order[indices]
