@@ -23,6 +23,7 @@ def transformers():
         ("depths", (3, 3, 9, 3), (1, 1, 1, 1)),
         ("hidden_sizes", [64, 128, 320], [8, 8, 16]),
         ("intermediate_size", None, None),
+        ("num_heads", [3, 6, 12, 24], [2, 4, 4, 4]),
         ("head_dim", 0, 0),
         ("rms_norm_eps", 1e-6, 1e-6),
         ("use_cache", True, True),
@@ -59,3 +60,19 @@ def test_special_tokens_are_distinct_and_in_the_vocabulary(transformers):
     tokens = [config.image_token_id, config.video_token_id, config.vision_start_token_id]
     assert len(set(tokens)) == len(tokens)
     assert max(tokens) < reduction.SPECIAL < config.text_config.vocab_size
+
+
+def test_sections_of_rotary_positions_are_half_of_a_head(transformers):
+    config = reduction.configuration(transformers.CONFIG_MAPPING["qwen2_vl_text"])
+    width = config.hidden_size // config.num_attention_heads
+    assert sum(config.rope_parameters["mrope_section"]) == width // 2
+
+
+def test_a_backbone_has_the_layers_that_are_taken(transformers):
+    backbone = reduction.configuration(transformers.CONFIG_MAPPING["lw_detr"]).backbone_config
+    assert backbone.out_indices == list(range(1, backbone.num_hidden_layers + 1))
+
+
+def test_a_nested_configuration_may_be_of_another_type(transformers):
+    config = reduction.configuration(transformers.CONFIG_MAPPING["pp_ocrv6_small_rec"])
+    assert config.backbone_config.model_type == "pp_lcnet_v4"

@@ -46,6 +46,13 @@ def image_and_text(model: Any) -> torch.Tensor:
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "JevForDecision": {
+        "input_ids": torch.randint(48, 128, (1, 8)),
+        "attention_mask": None,
+        "marks": torch.tensor([[3, 7]]),
+        "num_options": torch.tensor([[2, 3]]),
+        "question_type_ids": torch.tensor([[0, 2]]),
+    },
     "LongformerForMultipleChoice": {
         "global_attention_mask": torch.zeros(2, 2, 8, dtype=torch.int64)
     },
