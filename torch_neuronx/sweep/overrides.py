@@ -43,6 +43,16 @@ def image_and_text(model: Any) -> torch.Tensor:
     return torch.cat([image, torch.randint(48, 128, (2, 4))], 1)
 
 
+# Arguments of generate in place of forward's; None removes one.
+GENERATION: dict[str, dict[str, Any]] = {
+    "kyutai_speech_to_text": {
+        "input_ids": None,
+        "input_values": torch.randn(2, 1, 8 * 1920),  # 1920 samples a token
+    },
+    "vibevoice": {"attention_mask": torch.ones(2, 8, dtype=torch.int64)},
+    "voxtral_realtime": {"input_ids": torch.tensor([[50, 51]] * 2)},  # sound for 8 tokens
+}
+
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
@@ -105,7 +115,11 @@ INPUTS: dict[str, dict[str, Any]] = {
     "SplinterForPreTraining": {
         "input_ids": lambda model: torch.tensor(
             [[50, model.config.question_token_id, 51, 52, 53, 54, 55, 56]] * 2
-        )
+        ),
+        **{
+            name: torch.tensor([[1]] * 2)
+            for name in ("question_positions", "start_positions", "end_positions")
+        },
     },
     "TimesFmModelForPrediction": {
         "past_values": [torch.randn(64), torch.randn(64)],
@@ -216,6 +230,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         name: torch.randn(2, 3, 16, 32)
         for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
     },
+    "shieldgemma2": {"labels": torch.randint(48, 128, (2, 8))},
     "siglip2": {
         "pixel_values": torch.randn(2, 16, 192),
         "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),

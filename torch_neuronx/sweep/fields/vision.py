@@ -114,7 +114,7 @@ FIELDS: dict[str, dict[str, Any]] = {
             "conv_kernel_sizes": [1],
             "scale_conv_out_channels": [8],
             "scale_conv_kernel_sizes": [1],
-            "scale_final_hidden_sizes": [8],
+            "scale_final_hidden_sizes": [8, 8],
         }
     },
     "seggpt": {"intermediate_hidden_state_indices": [0, 1], "merge_index": 0},
