@@ -162,6 +162,7 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "bbox": _boxes,
     "pixel_values": _images,
     "pixel_values_videos": _video,
+    "qformer_input_ids": lambda model, more: tokens(model),
     "input_values": _sound,
     "past_values": _past,
     "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),

@@ -18,13 +18,11 @@ FIELDS: dict[str, dict[str, Any]] = {
         "audio_token_offset": 256,
         "text_config": {"vocab_size": 384},
     },
-    "apertus1p5_vision_tokenizer": {"base_channels": 32, "num_res_blocks": 1},
     "blip-2": {"image_token_index": 3, "num_query_tokens": 4},
     "bridgetower": {"hidden_size": 64},
     "bridgetower_text_model": {"hidden_size": 64},
     "bridgetower_vision_model": {"hidden_size": 64},
     "chameleon": {"vocabulary_map": {"<image>": 3}},
-    "chameleon_vqgan": {"base_channels": 32, "latent_channels": 32, "num_res_blocks": 1},
     "deepseek_ocr2_sam_vision_model": {
         "downsample_channels": [16, 32],
         "global_attn_indexes": [1],
