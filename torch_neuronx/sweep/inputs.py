@@ -45,6 +45,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
+    if "SEQUENCE_CLASSIFICATION" in tasks and config.is_encoder_decoder:
+        made["input_ids"][:, LENGTH // 2] = config.eos_token_id  # its state is classified
     if "MULTIPLE_CHOICE" in tasks:
         made = _choices(made)
     if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:
@@ -53,7 +55,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     if "start_positions" in parameters:
         made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     for name, value in INPUTS.get(kind, {}).items():
-        made[name] = value(model) if callable(value) else value
+        if name in parameters:
+            made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
 

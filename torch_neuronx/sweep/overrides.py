@@ -39,7 +39,10 @@ INPUTS: dict[str, dict[str, Any]] = {
         "timesteps": torch.arange(8).expand(2, 8),
     },
     "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
-    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "dia": {
+        "decoder_input_ids": torch.randint(64, 128, (2, 8, 9)),
+        "labels": torch.randint(64, 128, (2 * 9, 8)),
+    },
     "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
     "gemma3n_audio": {
         "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),

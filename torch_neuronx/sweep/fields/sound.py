@@ -16,6 +16,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "clvp_encoder": {"num_attention_heads": 1},
     "dac": {"encoder_hidden_size": 8},
     "dia_decoder": {"num_channels": 9},
+    "fastspeech2_conformer_hifigan": {"model_in_dim": 16},
+    "fun_asr_nano": {"adaptor_config": {"intermediate_size": 8}},
     "informer": {
         "prediction_length": 8,
         "context_length": 16,
@@ -26,5 +28,6 @@ FIELDS: dict[str, dict[str, Any]] = {
     "moonshine_streaming": {"num_key_value_heads": 4},
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [4, 3, 2, 2]},
     "qwen3_asr_encoder": {"n_window": 4},
+    "speecht5_hifigan": {"model_in_dim": 16},
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
 }

@@ -7,6 +7,7 @@ from typing import Any
 FIELDS: dict[str, dict[str, Any]] = {
     "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "chmv2": {"post_process_channels": [8, 16, 32, 32]},
+    "cvt": {"depth": [1, 2, 3]},
     "data2vec-vision": {"num_hidden_layers": 4, "out_indices": [0, 1, 2, 3]},
     "depth_pro": {
         "patch_size": 32,
