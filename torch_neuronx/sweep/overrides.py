@@ -86,6 +86,12 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: captions(model),
         "pixel_values": torch.randn(2, 4, 3, 32, 32),
     },
+    "jev": {  # one prompt of two questions
+        "input_ids": torch.randint(64, 128, (1, 8)),
+        "marks": torch.tensor([[4, 8]]),
+        "num_options": torch.tensor([[2, 3]]),
+        "question_type_ids": torch.tensor([[0, 1]]),
+    },
     "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
     "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
