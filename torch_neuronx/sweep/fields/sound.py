@@ -28,7 +28,6 @@ FIELDS: dict[str, dict[str, Any]] = {
     "moonshine_streaming": {"num_key_value_heads": 4},
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [5, 4, 2, 2]},
     "neucodec": {"quantization_dim": 64},
-    "qwen3_asr_encoder": {"n_window": 4},
     "speech-encoder-decoder": {"pad_token_id": 0},
     "speecht5_hifigan": {"model_in_dim": 16},
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
