@@ -31,6 +31,33 @@ def test_arguments(family, model, task, arguments):
     assert subject.gradients(output)
 
 
+@pytest.mark.parametrize(
+    ("family", "model", "task", "shapes"),
+    [
+        ("bert", "BertForMultipleChoice", "MULTIPLE_CHOICE",
+         {"input_ids": (BATCH, 2, LENGTH), "labels": (BATCH,)}),
+        ("bert", "BertForQuestionAnswering", "QUESTION_ANSWERING",
+         {"start_positions": (BATCH,), "end_positions": (BATCH,)}),
+        ("bart", "BartForSequenceClassification", "SEQUENCE_CLASSIFICATION", {"labels": (BATCH,)}),
+        ("dpt", "DPTForSemanticSegmentation", "SEMANTIC_SEGMENTATION", {"labels": (BATCH, 32, 32)}),
+        ("blip-2", "Blip2ForConditionalGeneration", "MULTIMODAL_LM",
+         {"pixel_values": (BATCH, 3, 32, 32), "labels": (BATCH, LENGTH)}),
+    ],
+)  # fmt: skip
+def test_labels_give_the_loss_of_the_task(family, model, task, shapes):
+    subject = build(Architecture("transformers", family, model, (task,)))
+    assert {name: tuple(subject.inputs[name].shape) for name in shapes} == shapes
+    assert subject.forward().loss.isfinite().all()
+
+
+def test_time_series_reach_as_far_back_as_the_lags():
+    subject = build(Architecture("transformers", "informer", "InformerModel", ("MODEL",)))
+    config = subject.model.config
+    past = config.context_length + max(config.lags_sequence)
+    assert subject.inputs["past_time_features"].shape == (BATCH, past, config.num_time_features)
+    assert subject.forward().last_hidden_state.shape[1] == config.prediction_length
+
+
 def test_the_same_seed_builds_the_same_model():
     one, two = (build(Architecture("transformers", "gpt2", "GPT2LMHeadModel")) for _ in "12")
     assert (one.inputs["input_ids"] == two.inputs["input_ids"]).all()

@@ -145,7 +145,10 @@ INPUTS: dict[str, dict[str, Any]] = {
         "timesteps": torch.arange(8).expand(2, 8),
     },
     "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
-    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "dia": {
+        "decoder_input_ids": torch.randint(64, 128, (2, 8, 9)),
+        "labels": torch.randint(64, 128, (2 * 9, 8)),
+    },
     "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
     "gemma3n_audio": {
         "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
@@ -188,6 +191,12 @@ INPUTS: dict[str, dict[str, Any]] = {
     "instructblipvideo": {
         "input_ids": lambda model: captions(model),
         "pixel_values": torch.randn(2, 4, 3, 32, 32),
+    },
+    "jev": {  # one prompt of two questions
+        "input_ids": torch.randint(64, 128, (1, 8)),
+        "marks": torch.tensor([[4, 8]]),
+        "num_options": torch.tensor([[2, 3]]),
+        "question_type_ids": torch.tensor([[0, 1]]),
     },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},

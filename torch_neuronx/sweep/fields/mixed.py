@@ -18,7 +18,11 @@ FIELDS: dict[str, dict[str, Any]] = {
         "audio_token_offset": 256,
         "text_config": {"vocab_size": 384},
     },
-    "blip-2": {"image_token_index": 3, "num_query_tokens": 4},
+    "blip-2": {
+        "image_token_index": 3,
+        "num_query_tokens": 4,
+        "qformer_config": {"use_qformer_text_input": True},
+    },
     "bridgetower": {"hidden_size": 64},
     "bridgetower_text_model": {"hidden_size": 64},
     "bridgetower_vision_model": {"hidden_size": 64},
@@ -28,6 +32,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "global_attn_indexes": [1],
     },
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2},
+    "emu3": {"vocabulary_map": {"<image>": 3, "<|extra_200|>": 4}},
     "fast_vlm": {"vision_config": {"architecture": "fastvit_t8", "hidden_size": 768}},
     "granite4_vision": {
         "downsample_rate": "1/2",

@@ -16,6 +16,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "clvp_encoder": {"num_attention_heads": 1},
     "dac": {"encoder_hidden_size": 8},
     "dia_decoder": {"num_channels": 9},
+    "fastspeech2_conformer_hifigan": {"model_in_dim": 16},
+    "fun_asr_nano": {"adaptor_config": {"intermediate_size": 8}},
     "informer": {
         "prediction_length": 8,
         "context_length": 16,
@@ -27,6 +29,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [5, 4, 2, 2]},
     "neucodec": {"quantization_dim": 64},
     "speech-encoder-decoder": {"pad_token_id": 0},
+    "speecht5_hifigan": {"model_in_dim": 16},
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},
     "timesfm": {"context_length": 64, "horizon_length": 8},
     "timesfm2_5": {"context_length": 64, "horizon_length": 8, "output_quantile_len": 8},
