@@ -56,13 +56,6 @@ GENERATION: dict[str, dict[str, Any]] = {
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
-    "JevForDecision": {
-        "input_ids": torch.randint(48, 128, (1, 8)),
-        "attention_mask": None,
-        "marks": torch.tensor([[3, 7]]),
-        "num_options": torch.tensor([[2, 3]]),
-        "question_type_ids": torch.tensor([[0, 2]]),
-    },
     "LongformerForMultipleChoice": {
         "global_attention_mask": torch.zeros(2, 2, 8, dtype=torch.int64)
     },
@@ -200,6 +193,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
+    "lasr_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
     "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
     "lxmert": {
         "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),

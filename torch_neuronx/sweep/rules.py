@@ -104,6 +104,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
     # Some are normalised in 32 groups.
     (1, r"base_channels|latent_channels|upsample_initial_channel", at_most(WIDTH)),
+    (1, r"num_filters", at_most(4)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),
