@@ -227,6 +227,15 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
     "parakeet_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
+    "pix2struct": {
+        "flattened_patches": lambda model: torch.cat(
+            [
+                torch.ones(2, 16, 2),
+                torch.randn(2, 16, model.config.vision_config.patch_embed_hidden_size),
+            ],
+            -1,
+        )
+    },
     "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
     "pp_formulanet": {"decoder_input_ids": torch.randint(48, 128, (2, 8))},
     "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 96, 64)},

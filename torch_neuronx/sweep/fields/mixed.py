@@ -49,8 +49,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "neomme": {"head_dim": 16},
     "omdet-turbo": {
         "apply_layernorm_after_vision_backbone": False,
-        "task_encoder_hidden_dim": 16,
         "encoder_in_channels": [64, 128, 256],
+        "task_encoder_hidden_dim": 16,
         "vision_features_channels": [32, 32, 32],
     },
     "paddleocr_vl_text": {
