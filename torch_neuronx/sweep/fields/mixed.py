@@ -50,7 +50,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "omdet-turbo": {
         "apply_layernorm_after_vision_backbone": False,
         "encoder_in_channels": [64, 128, 256],
-        "task_encoder_hidden_dim": 16,
+        "class_embed_dim": 16,
+        "text_projection_out_dim": 16,
         "vision_features_channels": [32, 32, 32],
     },
     "paddleocr_vl_text": {
