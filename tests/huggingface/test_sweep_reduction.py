@@ -22,6 +22,8 @@ def transformers():
         ("attention_dropout", 0.1, 0.0),
         ("depths", (3, 3, 9, 3), (1, 1, 1, 1)),
         ("hidden_sizes", [64, 128, 320], [8, 8, 16]),
+        ("num_heads", (3, 6, 12, 24), (2, 4, 4, 4)),  # each divides its stage's width
+        ("min_depth", 0.001, 0.001),
         ("intermediate_size", None, None),
         ("head_dim", 0, 0),
         ("rms_norm_eps", 1e-6, 1e-6),
@@ -59,3 +61,31 @@ def test_special_tokens_are_distinct_and_in_the_vocabulary(transformers):
     tokens = [config.image_token_id, config.video_token_id, config.vision_start_token_id]
     assert len(set(tokens)) == len(tokens)
     assert max(tokens) < reduction.SPECIAL < config.text_config.vocab_size
+
+
+@pytest.mark.parametrize(
+    ("family", "width"),
+    [
+        ("glm4v_text", rules.HEAD_WIDTH),
+        ("glm4v_moe_text", rules.HEAD_WIDTH // 2),  # half of a head is rotated
+        ("hy_v4_vl_text", rules.HEAD_WIDTH),
+    ],
+)
+def test_rotary_sections_are_half_of_what_is_rotated_together(transformers, family, width):
+    config = reduction.configuration(transformers.CONFIG_MAPPING[family])
+    assert sum(config.rope_parameters["mrope_section"]) == width // 2
+
+
+def test_a_backbone_keeps_a_layer_for_each_that_is_taken(transformers):
+    backbone = reduction.configuration(transformers.DepthAnythingConfig).backbone_config
+    assert backbone.out_indices == [1, 2, 3, 4]
+    assert backbone.num_hidden_layers == 4
+
+
+def test_sizes_of_stages_are_lists_as_in_a_file(transformers):
+    assert isinstance(reduction.configuration(transformers.ConvNextConfig).hidden_sizes, list)
+
+
+def test_a_nested_configuration_may_be_of_another_type(transformers):
+    config = reduction.configuration(transformers.CONFIG_MAPPING["pp_ocrv6_small_rec"])
+    assert config.backbone_config.model_type == "pp_lcnet_v4"

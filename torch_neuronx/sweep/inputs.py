@@ -54,8 +54,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
         made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     if config.is_encoder_decoder and "SEQUENCE_CLASSIFICATION" in tasks and "input_ids" in made:
         made["input_ids"][:, -1] = config.eos_token_id  # whose state is classified
-    known = {**INPUTS.get(kind, {}), **INPUTS.get(type(model).__name__, {})}
-    for name, value in known.items():
+    of_type = {n: value for n, value in INPUTS.get(kind, {}).items() if n in parameters}
+    for name, value in {**of_type, **INPUTS.get(type(model).__name__, {})}.items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 

@@ -43,6 +43,16 @@ def image_and_text(model: Any) -> torch.Tensor:
     return torch.cat([image, torch.randint(48, 128, (2, 4))], 1)
 
 
+# Arguments of generate in place of forward's; None removes one.
+GENERATION: dict[str, dict[str, Any]] = {
+    "kyutai_speech_to_text": {
+        "input_ids": None,
+        "input_values": torch.randn(2, 1, 8 * 1920),  # 1920 samples a token
+    },
+    "vibevoice": {"attention_mask": torch.ones(2, 8, dtype=torch.int64)},
+    "voxtral_realtime": {"input_ids": torch.tensor([[50, 51]] * 2)},  # sound for 8 tokens
+}
+
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
@@ -98,7 +108,11 @@ INPUTS: dict[str, dict[str, Any]] = {
     "SplinterForPreTraining": {
         "input_ids": lambda model: torch.tensor(
             [[50, model.config.question_token_id, 51, 52, 53, 54, 55, 56]] * 2
-        )
+        ),
+        **{
+            name: torch.tensor([[1]] * 2)
+            for name in ("question_positions", "start_positions", "end_positions")
+        },
     },
     "TimesFmModelForPrediction": {
         "past_values": [torch.randn(64), torch.randn(64)],
@@ -124,7 +138,10 @@ INPUTS: dict[str, dict[str, Any]] = {
         "timesteps": torch.arange(8).expand(2, 8),
     },
     "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
-    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "dia": {
+        "decoder_input_ids": torch.randint(64, 128, (2, 8, 9)),
+        "labels": torch.randint(64, 128, (2 * 9, 8)),
+    },
     "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
     "gemma3n_audio": {
         "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
@@ -168,8 +185,15 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: captions(model),
         "pixel_values": torch.randn(2, 4, 3, 32, 32),
     },
+    "jev": {  # one prompt of two questions
+        "input_ids": torch.randint(64, 128, (1, 8)),
+        "marks": torch.tensor([[4, 8]]),
+        "num_options": torch.tensor([[2, 3]]),
+        "question_type_ids": torch.tensor([[0, 1]]),
+    },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
+    "lasr_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
     "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
     "lxmert": {
         "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),
@@ -194,7 +218,24 @@ INPUTS: dict[str, dict[str, Any]] = {
     "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
+    "omdet-turbo": {
+        "classes_input_ids": torch.randint(48, 128, (4, 8)),
+        "classes_attention_mask": torch.ones(4, 8, dtype=torch.int64),
+        "classes_structure": torch.tensor([2, 2]),
+        "tasks_input_ids": torch.randint(48, 128, (2, 8)),
+        "tasks_attention_mask": torch.ones(2, 8, dtype=torch.int64),
+    },
     "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
+    "parakeet_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
+    "pix2struct": {
+        "flattened_patches": lambda model: torch.cat(
+            [
+                torch.ones(2, 16, 2),
+                torch.randn(2, 16, model.config.vision_config.patch_embed_hidden_size),
+            ],
+            -1,
+        )
+    },
     "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
     "pp_formulanet": {"decoder_input_ids": torch.randint(48, 128, (2, 8))},
     "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 96, 64)},
@@ -209,6 +250,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         name: torch.randn(2, 3, 16, 32)
         for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
     },
+    "shieldgemma2": {"labels": torch.randint(48, 128, (2, 8))},
     "siglip2": {
         "pixel_values": torch.randn(2, 16, 192),
         "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),

@@ -60,6 +60,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (2, r"(.*_)?max_(seq_length|source_positions)|max_sequence_length", at_most(POSITIONS)),
     (2, r"n_positions|n_ctx|max_(target|speech|text)_positions|max_ep_len", at_most(POSITIONS)),
     # Depth.
+    (3, r"(min|max)_depth", KEEP),  # metres
     (2, r"(.*_)?(num_)?(hidden_)?layers|n_layers?", at_most(LAYERS)),
     (2, r"(.*_)?num_layers|(.*_)?num_\w+_layers", at_most(LAYERS)),
     (2, r"(.*_)?depths?|(.*_)?num_blocks|(.*_)?layers_per_stage", at_most(1)),
@@ -89,8 +90,9 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"num_frames|frames_per_clip", at_most(4)),
     # Sound.
     (1, r"max_length", at_most(128)),
+    (1, r"tdnn_kernel", at_most(2)),
+    (1, r"tdnn_dilation", at_most(1)),
     (1, r"spec_size", at_most(64)),
-    (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     (1, r"tdnn_kernel", at_most(2)),
     (1, r"tdnn_dilation", at_most(1)),
@@ -100,7 +102,8 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
     (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
-    (1, r"base_channels|latent_channels", at_most(WIDTH)),  # normalised in 32 groups
+    # Some are normalised in 32 groups.
+    (1, r"base_channels|latent_channels|upsample_initial_channel", at_most(WIDTH)),
     (1, r"num_filters", at_most(4)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),

@@ -22,6 +22,7 @@ _STRIPS = {
 FIELDS: dict[str, dict[str, Any]] = {
     "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "chmv2": {"post_process_channels": [8, 16, 32, 32]},
+    "cvt": {"depth": [1, 2, 3]},
     "data2vec-vision": {"num_hidden_layers": 4, "out_indices": [0, 1, 2, 3]},
     "depth_pro": {
         "patch_size": 32,
@@ -29,7 +30,11 @@ FIELDS: dict[str, dict[str, Any]] = {
         "intermediate_feature_dims": [32, 32],
         "scaled_images_feature_dims": [32, 32, 16],
     },
-    "detr": {"encoder_attention_heads": 8, "decoder_attention_heads": 8},
+    "detr": {
+        "encoder_attention_heads": 8,
+        "decoder_attention_heads": 8,
+        "backbone_config": {"out_features": ["stage1", "stage2", "stage3", "stage4"]},
+    },
     "dinov3_convnext": {"hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1]},
     "donut-swin": {"image_size": 64, "window_size": 2},
     "dpt": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
@@ -52,6 +57,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "stage_num_blocks": [1, 1, 1, 1],
         "out_features": [8, 8, 16, 32],
         "num_attention_heads": 8,
+        "fine_matching_slice_dim": 4,
     },
     "efficientnet": {
         "in_channels": [32, 16, 24, 40, 80, 112, 192],
@@ -70,6 +76,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "group_detr": 2,
         "backbone_config": {"num_windows": 4},
     },
+    "mask2former": {"feature_size": 32},
     "mllama_vision_model": {"intermediate_layers_indices": [0, 1], "vision_output_dim": 96},
     "pp_doclayout_v3": {"x4_feat_dim": 8},
     "pp_ocrv5_server_det": {
@@ -106,6 +113,17 @@ FIELDS: dict[str, dict[str, Any]] = {
         "backbone_feature_sizes": [[8, 8], [4, 4], [2, 2]],
     },
     "sam3_tracker": {"vision_config": {"backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]}},
+    "sapiens2": {
+        "head_config": {
+            "upsample_out_channels": [8, 8],
+            "upsample_kernel_sizes": [4, 4],
+            "conv_out_channels": [8],
+            "conv_kernel_sizes": [1],
+            "scale_conv_out_channels": [8],
+            "scale_conv_kernel_sizes": [1],
+            "scale_final_hidden_sizes": [8, 8],
+        }
+    },
     "seggpt": {"intermediate_hidden_state_indices": [0, 1], "merge_index": 0},
     "superpoint": {"keypoint_decoder_dim": 65},
     "swin": {"image_size": 64, "window_size": 2},
