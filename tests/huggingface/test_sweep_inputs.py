@@ -63,3 +63,28 @@ def test_the_same_seed_builds_the_same_model():
     assert (one.inputs["input_ids"] == two.inputs["input_ids"]).all()
     for a, b in zip(one.model.parameters(), two.model.parameters(), strict=True):
         assert (a == b).all()
+
+
+def _inputs(family, model, task="MODEL"):
+    return build(Architecture("transformers", family, model, (task,))).inputs
+
+
+def test_images_in_a_grid_are_patches():
+    inputs = _inputs("muse_spark_vision", "MuseSparkVisionModel")
+    patches = int(inputs["grid_thw"].prod(-1).sum())
+    assert inputs["pixel_values"].shape[0] == patches
+
+
+def test_a_time_series_is_as_long_as_its_context():
+    assert _inputs("patchtst", "PatchTSTModel")["past_values"].shape == (BATCH, 32, 1)
+
+
+def test_a_class_may_take_other_arguments_than_its_type():
+    assert _inputs("perceiver", "PerceiverModel")["inputs"].is_floating_point()
+    learned = "PerceiverForImageClassificationLearned"
+    assert "pixel_values" in _inputs("perceiver", learned, "IMAGE_CLASSIFICATION")
+
+
+def test_what_is_classified_ends():
+    inputs = _inputs("bart", "BartForSequenceClassification", "SEQUENCE_CLASSIFICATION")
+    assert (inputs["input_ids"][:, -1] == 2).all()

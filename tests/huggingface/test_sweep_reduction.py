@@ -69,6 +69,7 @@ def test_special_tokens_are_distinct_and_in_the_vocabulary(transformers):
         ("glm4v_text", rules.HEAD_WIDTH),
         ("glm4v_moe_text", rules.HEAD_WIDTH // 2),  # half of a head is rotated
         ("hy_v4_vl_text", rules.HEAD_WIDTH),
+        ("qwen2_vl_text", rules.HEAD_WIDTH),
     ],
 )
 def test_rotary_sections_are_half_of_what_is_rotated_together(transformers, family, width):
@@ -84,3 +85,8 @@ def test_a_backbone_keeps_a_layer_for_each_that_is_taken(transformers):
 
 def test_sizes_of_stages_are_lists_as_in_a_file(transformers):
     assert isinstance(reduction.configuration(transformers.ConvNextConfig).hidden_sizes, list)
+
+
+def test_a_nested_configuration_may_be_of_another_type(transformers):
+    config = reduction.configuration(transformers.CONFIG_MAPPING["pp_ocrv6_small_rec"])
+    assert config.backbone_config.model_type == "pp_lcnet_v4"

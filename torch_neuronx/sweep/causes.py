@@ -26,8 +26,8 @@ _LONGEST = 600  # characters of a message
 
 def of_reference(architecture: Architecture) -> str:
     """Of a model that the CPU does not run either: our reduction's, unless a table knows better."""
-    known = architecture.family in REFUSED_TYPES or architecture.model in REFUSED_MODELS
-    return LIBRARY if known else CONFIGURATION
+    known = {*REFUSED_TYPES, *REFUSED_MODELS}
+    return LIBRARY if {architecture.family, architecture.model} & known else CONFIGURATION
 
 
 @dataclass(frozen=True)

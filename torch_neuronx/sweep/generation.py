@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.overrides import ASSISTANTS
+from torch_neuronx.sweep.overrides import ASSISTANTS, GENERATION
 from torch_neuronx.sweep.subject import Subject
 
 NEW_TOKENS = 4
@@ -26,9 +26,11 @@ def tokens(subject: Subject) -> torch.Tensor:
     """What the model continues its inputs with, NEW_TOKENS for each row."""
     left_out = ("labels", "decoder_input_ids", "attention_mask")
     given = {name: value for name, value in subject.inputs.items() if name not in left_out}
-    if "attention_mask" in subject.inputs:  # some loops of models' own do not make one
-        given["attention_mask"] = torch.ones_like(subject.inputs["attention_mask"])
     model: Any = subject.model
+    torch.manual_seed(0)
+    for name, value in GENERATION.get(model.config.model_type, {}).items():
+        given[name] = value(model) if callable(value) else value
+    given = {name: _on(value, model.device) for name, value in given.items() if value is not None}
     model.eval()  # see overrides.TRAINED
     torch.manual_seed(0)
     return model.generate(
@@ -39,3 +41,7 @@ def tokens(subject: Subject) -> torch.Tensor:
         min_new_tokens=NEW_TOKENS,
         pad_token_id=0,
     )
+
+
+def _on(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value

@@ -24,7 +24,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "lags_sequence": [1, 2, 3],
         "num_time_features": 2,
     },
-    "kyutai_speech_to_text": {"num_codebooks": 4},
+    "kyutai_speech_to_text": {"num_codebooks": 4, "codec_config": {"num_quantizers": 4}},
     "moonshine_streaming": {"num_key_value_heads": 4},
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [5, 4, 2, 2]},
     "neucodec": {"quantization_dim": 64},

@@ -112,6 +112,17 @@ FIELDS: dict[str, dict[str, Any]] = {
         "backbone_feature_sizes": [[8, 8], [4, 4], [2, 2]],
     },
     "sam3_tracker": {"vision_config": {"backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]]}},
+    "sapiens2": {
+        "head_config": {
+            "upsample_out_channels": [8, 8],
+            "upsample_kernel_sizes": [4, 4],
+            "conv_out_channels": [8],
+            "conv_kernel_sizes": [1],
+            "scale_conv_out_channels": [8],
+            "scale_conv_kernel_sizes": [1],
+            "scale_final_hidden_sizes": [8, 8],
+        }
+    },
     "seggpt": {"intermediate_hidden_state_indices": [0, 1], "merge_index": 0},
     "superpoint": {"keypoint_decoder_dim": 65},
     "swin": {"image_size": 64, "window_size": 2},
