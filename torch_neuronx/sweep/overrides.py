@@ -72,13 +72,6 @@ GENERATION: dict[str, dict[str, Any]] = {
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
-    "JevForDecision": {
-        "input_ids": _integers(48, 128, (1, 8)),
-        "attention_mask": None,
-        "marks": torch.tensor([[3, 7]]),
-        "num_options": torch.tensor([[2, 3]]),
-        "question_type_ids": torch.tensor([[0, 2]]),
-    },
     "LongformerForMultipleChoice": {
         "global_attention_mask": torch.zeros(2, 2, 8, dtype=torch.int64)
     },
@@ -208,6 +201,12 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: captions(model),
         "pixel_values": _normal(2, 4, 3, 32, 32),
     },
+    "jev": {  # one prompt of two questions
+        "input_ids": _integers(64, 128, (1, 8)),
+        "marks": torch.tensor([[4, 8]]),
+        "num_options": torch.tensor([[2, 3]]),
+        "question_type_ids": torch.tensor([[0, 1]]),
+    },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": _integers(48, 128, (2, 8, 5))},
     "lightglue": {"pixel_values": _uniform(2, 2, 3, 32, 32)},
@@ -234,6 +233,13 @@ INPUTS: dict[str, dict[str, Any]] = {
     "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": _normal(2, 8, 32)},
+    "omdet-turbo": {
+        "classes_input_ids": _integers(48, 128, (4, 8)),
+        "classes_attention_mask": torch.ones(4, 8, dtype=torch.int64),
+        "classes_structure": torch.tensor([2, 2]),
+        "tasks_input_ids": _integers(48, 128, (2, 8)),
+        "tasks_attention_mask": torch.ones(2, 8, dtype=torch.int64),
+    },
     "oneformer": {"task_inputs": _integers(0, 128, (2, 77))},
     "pocket_tts_audio_tokenizer_decoder": {"latents": _normal(2, 32, 8)},
     "pp_formulanet": {"decoder_input_ids": _integers(48, 128, (2, 8))},

@@ -46,13 +46,20 @@ FIELDS: dict[str, dict[str, Any]] = {
     "kosmos-2": {"latent_query_num": 4},
     "molmo2_adapter": {"vision_feature_layer": [1, 0]},
     "muse_glimmer_assistant": {"target_layer_ids": [0, 1]},
+    "neomme": {"head_dim": 16},
     "omdet-turbo": {
+        "apply_layernorm_after_vision_backbone": False,
+        "task_encoder_hidden_dim": 16,
         "encoder_in_channels": [64, 128, 256],
         "vision_features_channels": [32, 32, 32],
     },
+    "paddleocr_vl_text": {
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
+    },
     "pe_video_encoder": {
         "vision_config": {
-            "model_args": {"embed_dim": 32, "depth": 2, "num_heads": 4, "img_size": 32}
+            "architecture": "vit_pe_core_large_patch14_336",
+            "model_args": {"embed_dim": 32, "depth": 2, "num_heads": 4, "img_size": 32},
         }
     },
     "perception_lm": {

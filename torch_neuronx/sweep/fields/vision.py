@@ -76,6 +76,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "group_detr": 2,
         "backbone_config": {"num_windows": 4},
     },
+    "mask2former": {"feature_size": 32},
     "mllama_vision_model": {"intermediate_layers_indices": [0, 1], "vision_output_dim": 96},
     "pp_doclayout_v3": {"x4_feat_dim": 8},
     "pp_ocrv5_server_det": {
