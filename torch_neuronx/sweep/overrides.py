@@ -61,6 +61,8 @@ def image_and_text(model: Any) -> torch.Tensor:
 
 # Arguments of generate in place of forward's; a callable gets the model, and None removes one.
 GENERATION: dict[str, dict[str, Any]] = {
+    "blip": {"pad_token_id": None},  # it passes one itself
+    "dia": {"max_new_tokens": 20, "min_new_tokens": 20},  # the last channel is 15 behind
     "kyutai_speech_to_text": {
         "input_ids": None,
         "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
