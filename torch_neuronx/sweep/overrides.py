@@ -62,7 +62,7 @@ def image_and_text(model: Any) -> torch.Tensor:
 # Arguments of generate in place of forward's; a callable gets the model, and None removes one.
 GENERATION: dict[str, dict[str, Any]] = {
     "blip": {"pad_token_id": None},  # it passes one itself
-    "dia": {"max_new_tokens": 20, "min_new_tokens": 20},  # the last channel is 15 behind
+    "dia": {"decoder_input_ids": lambda model: delayed(model)},
     "kyutai_speech_to_text": {
         "input_ids": None,
         "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
@@ -295,6 +295,15 @@ def captions(model: Any) -> torch.Tensor:
     """The tokens that stand for an image, four of them, and four ordinary ones."""
     tokens = torch.randint(64, 128, (2, 8))
     tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
+
+
+def delayed(model: Any) -> torch.Tensor:
+    """The start of each of a decoder's channels, and nothing yet as far as they are delayed."""
+    config = model.config.decoder_config
+    start = max(model.config.delay_pattern) + 1
+    tokens = torch.full((2, start, config.num_channels), config.pad_token_id)
+    tokens[:, 0] = config.bos_token_id
     return tokens
 
 
