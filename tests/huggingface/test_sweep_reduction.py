@@ -69,6 +69,7 @@ def test_special_tokens_are_distinct_and_in_the_vocabulary(transformers):
         ("glm4v_text", rules.HEAD_WIDTH),
         ("glm4v_moe_text", rules.HEAD_WIDTH // 2),  # half of a head is rotated
         ("hy_v4_vl_text", rules.HEAD_WIDTH),
+        ("qwen2_vl_text", rules.HEAD_WIDTH),
     ],
 )
 def test_rotary_sections_are_half_of_what_is_rotated_together(transformers, family, width):

@@ -27,7 +27,10 @@ def tokens(subject: Subject) -> torch.Tensor:
     left_out = ("labels", "decoder_input_ids", "attention_mask")
     given = {name: value for name, value in subject.inputs.items() if name not in left_out}
     model: Any = subject.model
-    given.update(GENERATION.get(model.config.model_type, {}))
+    given.update(max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS, pad_token_id=0)
+    torch.manual_seed(0)
+    for name, value in GENERATION.get(model.config.model_type, {}).items():
+        given[name] = value(model) if callable(value) else value
     given = {name: _on(value, model.device) for name, value in given.items() if value is not None}
     model.eval()  # see overrides.TRAINED
     torch.manual_seed(0)
@@ -35,9 +38,6 @@ def tokens(subject: Subject) -> torch.Tensor:
         **given,
         do_sample=False,
         num_beams=1,
-        max_new_tokens=NEW_TOKENS,
-        min_new_tokens=NEW_TOKENS,
-        pad_token_id=0,
     )
 
 

@@ -45,6 +45,8 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
+    if "CTC" in tasks and "attention_mask" in parameters and "input_features" in made:
+        made["attention_mask"] = torch.ones(made["input_features"].shape[:2], dtype=torch.int64)
     if "MULTIPLE_CHOICE" in tasks:
         made = _choices(made)
     if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:

@@ -3,9 +3,25 @@ where a type's classes differ: data only."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+
+_Maker = Callable[[Any], torch.Tensor]
+
+
+def _normal(*shape: int) -> _Maker:
+    return lambda model: torch.randn(*shape)
+
+
+def _uniform(*shape: int) -> _Maker:
+    return lambda model: torch.rand(*shape)
+
+
+def _integers(low: int, high: int, shape: tuple[int, ...]) -> _Maker:
+    return lambda model: torch.randint(low, high, shape)
+
 
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
 TRAINED = {"reformer", "rwkv"}
@@ -31,7 +47,7 @@ def pi0() -> dict[str, Any]:
     """An image of one camera in front of a text."""
     return {
         "input_ids": image_and_text,
-        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "pixel_values": _normal(2, 1, 3, 32, 32),
         "pixel_attention_mask": torch.ones(2, 1, dtype=torch.bool),
         "attention_mask": torch.ones(2, 20, dtype=torch.int64),
     }
@@ -43,11 +59,13 @@ def image_and_text(model: Any) -> torch.Tensor:
     return torch.cat([image, torch.randint(48, 128, (2, 4))], 1)
 
 
-# Arguments of generate in place of forward's; None removes one.
+# Arguments of generate in place of forward's; a callable gets the model, and None removes one.
 GENERATION: dict[str, dict[str, Any]] = {
+    "blip": {"pad_token_id": None},  # it passes one itself
+    "dia": {"decoder_input_ids": lambda model: delayed(model)},
     "kyutai_speech_to_text": {
         "input_ids": None,
-        "input_values": torch.randn(2, 1, 8 * 1920),  # 1920 samples a token
+        "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
     },
     "vibevoice": {"attention_mask": torch.ones(2, 8, dtype=torch.int64)},
     "voxtral_realtime": {"input_ids": torch.tensor([[50, 51]] * 2)},  # sound for 8 tokens
@@ -69,17 +87,17 @@ INPUTS: dict[str, dict[str, Any]] = {
             2, 1, model.config.max_num_tiles, dtype=torch.int64
         ),
     },
-    "NeuCodecModel": {"input_values": torch.randn(2, 1, 2000)},
+    "NeuCodecModel": {"input_values": _normal(2, 1, 2000)},
     "PI0ForConditionalGeneration": {
         "state": lambda model: torch.randn(2, model.config.max_state_dim),
         "noise": lambda model: torch.randn(2, 4, model.config.max_action_dim),
-        "timestep": torch.rand(2),
+        "timestep": _uniform(2),
         **pi0(),
     },
-    "PI0Model": {"action_embeds": torch.randn(2, 5, 32), **pi0()},
+    "PI0Model": {"action_embeds": _normal(2, 5, 32), **pi0()},
     "PeAudioVideoEncoder": {
-        "input_values": torch.randn(2, 1, 2000),
-        "pixel_values_videos": torch.randn(2, 2, 3, 32, 32),
+        "input_values": _normal(2, 1, 2000),
+        "pixel_values_videos": _normal(2, 2, 3, 32, 32),
     },
     "PerceiverForImageClassificationConvProcessing": {
         "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
@@ -91,19 +109,19 @@ INPUTS: dict[str, dict[str, Any]] = {
         "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
     },
     "PerceiverForMaskedLM": {
-        "inputs": torch.randint(48, 128, (2, 8)),
+        "inputs": _integers(48, 128, (2, 8)),
         "labels": lambda model: torch.randint(48, 128, (2, model.config.max_position_embeddings)),
     },
-    "PerceiverForOpticalFlow": {"inputs": torch.randn(2, 2, 27, 16, 16)},
-    "PerceiverForSequenceClassification": {"inputs": torch.randint(48, 128, (2, 8))},
-    "PerceiverModel": {"inputs": torch.randn(2, 8, 32)},
-    "SpeechT5ForSpeechToText": {"input_values": torch.randn(2, 2000)},
+    "PerceiverForOpticalFlow": {"inputs": _normal(2, 2, 27, 16, 16)},
+    "PerceiverForSequenceClassification": {"inputs": _integers(48, 128, (2, 8))},
+    "PerceiverModel": {"inputs": _normal(2, 8, 32)},
+    "SpeechT5ForSpeechToText": {"input_values": _normal(2, 2000)},
     "SpeechT5ForTextToSpeech": {
         "decoder_input_values": lambda model: torch.randn(2, 8, model.config.num_mel_bins)
     },
     "SpeechT5Model": {
-        "input_values": torch.randn(2, 8, 32),
-        "decoder_input_values": torch.randn(2, 8, 32),
+        "input_values": _normal(2, 8, 32),
+        "decoder_input_values": _normal(2, 8, 32),
     },
     "SplinterForPreTraining": {
         "input_ids": lambda model: torch.tensor(
@@ -115,7 +133,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         },
     },
     "TimesFmModelForPrediction": {
-        "past_values": [torch.randn(64), torch.randn(64)],
+        "past_values": lambda model: [torch.randn(64), torch.randn(64)],
         "past_values_padding": None,
         "freq": [0, 1],
     },
@@ -131,18 +149,18 @@ INPUTS: dict[str, dict[str, Any]] = {
     "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
     "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
     "decision_transformer": {
-        "states": torch.randn(2, 8, 17),
-        "actions": torch.randn(2, 8, 4),
-        "rewards": torch.randn(2, 8, 1),
-        "returns_to_go": torch.randn(2, 8, 1),
+        "states": _normal(2, 8, 17),
+        "actions": _normal(2, 8, 4),
+        "rewards": _normal(2, 8, 1),
+        "returns_to_go": _normal(2, 8, 1),
         "timesteps": torch.arange(8).expand(2, 8),
     },
-    "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
+    "depth_pro": {"pixel_values": _normal(2, 3, 128, 128)},
     "dia": {
-        "decoder_input_ids": torch.randint(64, 128, (2, 8, 9)),
-        "labels": torch.randint(64, 128, (2 * 9, 8)),
+        "decoder_input_ids": _integers(64, 128, (2, 8, 9)),
+        "labels": _integers(64, 128, (2 * 9, 8)),
     },
-    "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
+    "efficientloftr": {"pixel_values": _normal(2, 2, 3, 64, 64)},
     "gemma3n_audio": {
         "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
         "audio_mel_mask": torch.zeros(2, 64, dtype=torch.bool),
@@ -172,7 +190,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         ).expand(2, 36, 2),
     },
     "idefics": {
-        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "pixel_values": _normal(2, 1, 3, 32, 32),
         "image_attention_mask": torch.ones(2, 8, 1, dtype=torch.int64),
     },
     "inkling2_vision": {
@@ -183,49 +201,48 @@ INPUTS: dict[str, dict[str, Any]] = {
     "instructblip": {"input_ids": lambda model: captions(model)},
     "instructblipvideo": {
         "input_ids": lambda model: captions(model),
-        "pixel_values": torch.randn(2, 4, 3, 32, 32),
+        "pixel_values": _normal(2, 4, 3, 32, 32),
     },
     "jev": {  # one prompt of two questions
-        "input_ids": torch.randint(64, 128, (1, 8)),
+        "input_ids": _integers(64, 128, (1, 8)),
         "marks": torch.tensor([[4, 8]]),
         "num_options": torch.tensor([[2, 3]]),
         "question_type_ids": torch.tensor([[0, 1]]),
     },
     "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
-    "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
-    "lasr_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
-    "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "kyutai_speech_to_text": {"input_ids": _integers(48, 128, (2, 8, 5))},
+    "lightglue": {"pixel_values": _uniform(2, 2, 3, 32, 32)},
     "lxmert": {
         "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),
-        "visual_pos": torch.rand(2, 4, 4),
+        "visual_pos": _uniform(2, 4, 4),
     },
-    "mimi_decoder": {"latents": torch.randn(2, 32, 8)},
+    "mimi_decoder": {"latents": _normal(2, 32, 8)},
     "minicpm_ocr_vision": {
-        "pixel_values": torch.randn(1, 3, 8, 256),
+        "pixel_values": _normal(1, 3, 8, 256),
         "target_sizes": torch.tensor([[4, 4]] * 2),
     },
     "minicpmv4_7_vision": {
-        "pixel_values": torch.randn(1, 3, 8, 256),
+        "pixel_values": _normal(1, 3, 8, 256),
         "target_sizes": torch.tensor([[4, 4]] * 2),
     },
     "muse_glimmer_assistant": {
-        "noise_embeds": torch.randn(2, 8, 32),
-        "context_hidden_states": torch.randn(2, 8, 64),
+        "noise_embeds": _normal(2, 8, 32),
+        "context_hidden_states": _normal(2, 8, 64),
         "attention_mask": torch.ones(2, 16, dtype=torch.int64),
     },
     "musicgen": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
-    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
+    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": _normal(2, 8, 32)},
     "omdet-turbo": {
-        "classes_input_ids": torch.randint(48, 128, (4, 8)),
+        "classes_input_ids": _integers(48, 128, (4, 8)),
         "classes_attention_mask": torch.ones(4, 8, dtype=torch.int64),
         "classes_structure": torch.tensor([2, 2]),
-        "tasks_input_ids": torch.randint(48, 128, (2, 8)),
+        "tasks_input_ids": _integers(48, 128, (2, 8)),
         "tasks_attention_mask": torch.ones(2, 8, dtype=torch.int64),
     },
-    "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
+    "oneformer": {"task_inputs": _integers(0, 128, (2, 77))},
     "parakeet_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
     "pix2struct": {
         "flattened_patches": lambda model: torch.cat(
@@ -236,51 +253,51 @@ INPUTS: dict[str, dict[str, Any]] = {
             -1,
         )
     },
-    "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
-    "pp_formulanet": {"decoder_input_ids": torch.randint(48, 128, (2, 8))},
-    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 96, 64)},
-    "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
-    "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
-    "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pocket_tts_audio_tokenizer_decoder": {"latents": _normal(2, 32, 8)},
+    "pp_formulanet": {"decoder_input_ids": _integers(48, 128, (2, 8))},
+    "pp_ocrv5_mobile_rec": {"pixel_values": _normal(2, 3, 96, 64)},
+    "pp_ocrv5_server_rec": {"pixel_values": _normal(2, 3, 48, 64)},
+    "pp_ocrv6_small_rec": {"pixel_values": _normal(2, 3, 48, 64)},
+    "pp_ocrv6_tiny_rec": {"pixel_values": _normal(2, 3, 48, 64)},
     "qwen3_asr_encoder": {
-        "input_features": torch.randn(2, 16, 100),
+        "input_features": _normal(2, 16, 100),
         "input_features_mask": torch.ones(2, 100, dtype=torch.int64),
     },
     "seggpt": {
-        name: torch.randn(2, 3, 16, 32)
+        name: _normal(2, 3, 16, 32)
         for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
     },
-    "shieldgemma2": {"labels": torch.randint(48, 128, (2, 8))},
+    "shieldgemma2": {"labels": _integers(48, 128, (2, 8))},
     "siglip2": {
-        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_values": _normal(2, 16, 192),
         "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
         "spatial_shapes": torch.tensor([[4, 4]] * 2),
     },
     "siglip2_vision_model": {
-        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_values": _normal(2, 16, 192),
         "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
         "spatial_shapes": torch.tensor([[4, 4]] * 2),
     },
-    "speech-encoder-decoder": {"input_values": torch.randn(2, 2000)},
-    "superglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "speech-encoder-decoder": {"input_values": _normal(2, 2000)},
+    "superglue": {"pixel_values": _uniform(2, 2, 3, 32, 32)},
     "timesfm": {
-        "past_values": torch.randn(2, 64),
+        "past_values": _normal(2, 64),
         "past_values_padding": torch.zeros(2, 64, dtype=torch.int64),
         "freq": torch.tensor([[0], [1]]),
     },
-    "timesfm2_5": {"past_values": torch.randn(2, 64)},
+    "timesfm2_5": {"past_values": _normal(2, 64)},
     "tvp": {
-        "input_ids": torch.randint(48, 128, (1, 8)),
+        "input_ids": _integers(48, 128, (1, 8)),
         "attention_mask": torch.ones(1, 8, dtype=torch.int64),
-        "pixel_values": torch.randn(1, 4, 3, 64, 64),
+        "pixel_values": _normal(1, 4, 3, 64, 64),
     },
-    "uvdoc": {"pixel_values": torch.randn(2, 3, 64, 64)},
-    "vibevoice_acoustic_tokenizer": {"input_values": torch.randn(2, 1, 3200)},
-    "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": torch.randn(2, 32, 8)},
-    "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": torch.randn(2, 1, 3200)},
+    "uvdoc": {"pixel_values": _normal(2, 3, 64, 64)},
+    "vibevoice_acoustic_tokenizer": {"input_values": _normal(2, 1, 3200)},
+    "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": _normal(2, 32, 8)},
+    "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": _normal(2, 1, 3200)},
     "video_llama_3_vision": {"merge_sizes": torch.tensor([2, 2])},
-    "vit_mae": {"noise": torch.rand(2, 16)},  # masks those of the least
-    "xcodec2": {"input_values": torch.randn(2, 1, 2000), "input_features": torch.randn(2, 6, 32)},
+    "vit_mae": {"noise": _uniform(2, 16)},  # masks those of the least
+    "xcodec2": {"input_values": _normal(2, 1, 2000), "input_features": _normal(2, 6, 32)},
 }
 
 
@@ -288,6 +305,15 @@ def captions(model: Any) -> torch.Tensor:
     """The tokens that stand for an image, four of them, and four ordinary ones."""
     tokens = torch.randint(64, 128, (2, 8))
     tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
+
+
+def delayed(model: Any) -> torch.Tensor:
+    """The start of each of a decoder's channels, and nothing yet as far as they are delayed."""
+    config = model.config.decoder_config
+    start = max(model.config.delay_pattern) + 1
+    tokens = torch.full((2, start, config.num_channels), config.pad_token_id)
+    tokens[:, 0] = config.bos_token_id
     return tokens
 
 

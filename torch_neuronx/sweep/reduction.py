@@ -88,10 +88,11 @@ def _taps(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
     """For a backbone of layers of one kind: one layer for each that something is taken from."""
     if "num_hidden_layers" not in _defaults(config_class):
         return {}
-    for name, stage in (("out_indices", int), ("out_features", "stage{}".format)):
-        if taken := given.get(name):
-            numbers = range(1, len(taken) + 1)
-            return {"num_hidden_layers": len(taken), name: [stage(number) for number in numbers]}
+    if taken := given.get("out_indices"):
+        return {"num_hidden_layers": len(taken), "out_indices": list(range(1, len(taken) + 1))}
+    if taken := given.get("out_features"):
+        stages = [f"stage{number}" for number in range(1, len(taken) + 1)]
+        return {"num_hidden_layers": len(taken), "out_features": stages}
     return {}
 
 

@@ -90,8 +90,6 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"num_frames|frames_per_clip", at_most(4)),
     # Sound.
     (1, r"max_length", at_most(128)),
-    (1, r"tdnn_kernel", at_most(2)),
-    (1, r"tdnn_dilation", at_most(1)),
     (1, r"spec_size", at_most(64)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     (1, r"tdnn_kernel", at_most(2)),
