@@ -61,10 +61,7 @@ ProgramPtr program_of(const Frame& frame) {
 
 // Autograd notes the writes of tensors, and leaves those of lists to the kernels: PyTorch's
 // _foreach_ kernels tell them, and those of the fused optimizers do not.
-void note_writes(const OpInfo& info, const Frame& frame) {
-  if (info.num_returns != 0 || !info.name.starts_with("aten::_foreach_")) {
-    return;
-  }
+void note_writes(const Frame& frame) {
   for (const auto& argument : frame.tensors) {
     if (argument.written && !argument.tensor->is_inference()) {
       argument.tensor->unsafeGetTensorImpl()->bump_version();
@@ -94,7 +91,9 @@ void boxed_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     switch (program->kind) {
       case Program::Launch:
         info.executed.fetch_add(1, std::memory_order_relaxed);
-        note_writes(info, frame);
+        if (info.notes_writes) {
+          note_writes(frame);
+        }
         return launch(*program, frame);
       case Program::Resize:
         resize_outputs(*program, frame);

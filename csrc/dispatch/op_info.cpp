@@ -115,6 +115,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle)
       name, {"aten::index.", "aten::index_put", "aten::_index_put_impl", "aten::_unsafe_index"}
   );
   is_range = contains_any(name, {"aten::arange.start"});
+  notes_writes = num_returns == 0 && name.starts_with("aten::_foreach_");
   uses_precision = contains_any(
       name, {"mm", "bmm", "matmul", "conv", "dot", "mv", "attention", "linear", "addr", "cdist"}
   );

@@ -39,6 +39,7 @@ struct OpInfo {
   size_t num_returns;
   bool host_indices;    // index tensors may live on the CPU (x[cpu_index])
   bool is_range;        // its numbers make the result's shape: arange
+  bool notes_writes;    // its kernel tells autograd of its writes: PyTorch's own of _foreach_ do
   bool uses_precision;  // contracts in float32: torch.set_float32_matmul_precision is in the key
 
   std::atomic<Road> road{Road::Unknown};

@@ -19,7 +19,7 @@ from . import compilation
 from .calls import NotApplicable
 from .comparison import Difference, worst
 from .databases import Operator, Sample
-from .gradients import backward, gradgrad, jvp
+from .gradients import backward, backward_each, gradgrad, jvp
 from .layouts import channels_last, noncontiguous, vmap
 from .modes import errors, forward, inplace, out, state_dict
 
@@ -48,6 +48,7 @@ class Outcome:
 MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "forward": forward,
     "backward": backward,
+    "backward_each": backward_each,
     "out": out,
     "inplace": inplace,
     "compiled": compilation.compiled,
@@ -61,7 +62,7 @@ MODES: dict[str, Callable[[Operator, Sample], list[str] | None]] = {
     "vmap": vmap,
     "state_dict": state_dict,
 }
-DIFFERENTIATING = ("backward", "compiled_backward", "gradgrad", "jvp")
+DIFFERENTIATING = ("backward", "backward_each", "compiled_backward", "gradgrad", "jvp")
 
 
 def is_meant(operator: Operator, dtype: torch.dtype, mode: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -19,19 +20,44 @@ Tensors = list[torch.Tensor]
 
 def backward(operator: Operator, sample: Sample) -> None:
     """Gradients of all differentiable results, from fixed cotangents, for all such inputs."""
-    cpu = on_cpu(sample)
+    _backward(operator, sample, slice(None))
+
+
+def backward_each(operator: Operator, sample: Sample) -> None:
+    """The gradient of each input alone, as where all others are constants: a kernel that makes
+    several gradients is then asked for one."""
+    count = len(leaves(sample))
+    compared = 0
+    for place in range(count if count > 1 else 0):
+        with contextlib.suppress(NotApplicable):
+            _backward(operator, sample, slice(place, place + 1))
+            compared += 1
+    if not compared:
+        raise NotApplicable
+
+
+def _backward(operator: Operator, sample: Sample, wanted: slice) -> None:
+    """`wanted`: which of the inputs that could have a gradient have one."""
+    cpu = _with_gradients(on_cpu(sample), wanted)
     theirs = reference(operator.function, cpu)
     cotangents = _randoms(differentiable(cpu, theirs))
     want = _refused(_gradients, cpu, theirs, cotangents)
-    device = on_device(sample, operator.host)
+    device = _with_gradients(on_device(sample, operator.host), wanted)
     given = [placed(t, "neuron") for t in cotangents]
     got = _gradients(device, call(operator.function, device), given)
 
     def exact() -> Any:
-        wide = in_double(sample)
+        wide = _with_gradients(in_double(sample), wanted)
         return _gradients(wide, call(operator.function, wide), [double(t) for t in cotangents])
 
     agree(operator, got, want, sample, exact)
+
+
+def _with_gradients(side: Sample, wanted: slice) -> Sample:
+    found = leaves(side)
+    for constant in set(found).difference(found[wanted]):
+        constant.requires_grad_(False)
+    return side
 
 
 def gradgrad(operator: Operator, sample: Sample) -> None:

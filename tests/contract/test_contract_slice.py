@@ -81,6 +81,7 @@ OTHERS = (
     ("op", "nn.functional.conv2d", "channels_last"),
     ("op", "log_softmax", "gradgrad"),
     ("op", "matmul", "jvp"),
+    ("op", "nn.functional.grid_sample", "backward_each"),
     ("op", "index_select", "noncontiguous"),
     ("op", "index_select", "vmap"),
     ("op", "cat", "errors"),

@@ -32,7 +32,9 @@ class Placement:
             return self._counted(value, tuple(meta.stride()))
         if isinstance(value, (list, tuple)):
             return ("list", [self.fresh(v, m) for v, m in zip(value, meta, strict=True)])
-        return ("none",) if meta is None else ("value", meta)
+        if value is None:  # also where PyTorch would give a tensor: what `output_mask` leaves out
+            return ("none",)
+        return ("value", meta)
 
     def writes(self) -> dict[tuple[Any, ...], int]:
         """Adds the new buffer of each written base; says which result may take whose buffer."""

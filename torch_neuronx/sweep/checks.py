@@ -143,15 +143,18 @@ class Run:
             raise _Wrong(found, module)
 
     def _judge_outputs(self) -> Judges | None:
-        return self._judges(lambda subject: comparison.tensors(subject.forward()))
+        return self._judges(lambda s: comparison.tensors(s.forward()), self._outputs)
 
     def _judge_gradients(self) -> Judges | None:
-        return self._judges(lambda subject: subject.gradients(subject.forward()))
+        return self._judges(lambda s: s.gradients(s.forward()), self._gradients)
 
-    def _judges(self, result: Callable[[Subject], Tensors]) -> Judges | None:
-        with contextlib.suppress(Exception):  # not every model runs in float64
-            exact = kept(result(self._fresh.double()))
-            return Judges(exact, [self._moved(result, seed) for seed in range(_MOVES)])
+    def _judges(self, result: Callable[[Subject], Tensors], single: Tensors) -> Judges | None:
+        """`single`: the CPU's result in float32."""
+        with contextlib.suppress(Exception):
+            moved = [self._moved(result, seed) for seed in range(_MOVES)]
+            with contextlib.suppress(Exception):  # not every model runs in float64
+                return Judges(kept(result(self._fresh.double())), moved)
+            return Judges(single, moved, "float32")
         return None
 
     def _moved(self, result: Callable[[Subject], Tensors], seed: int) -> Tensors:

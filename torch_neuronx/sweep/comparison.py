@@ -24,10 +24,12 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Judges:
-    """What the CPU gives in float64, and what in float32 with moved roundings."""
+    """What the CPU gives in float64, or in float32 where the model does not run in float64, and
+    what in float32 with moved roundings."""
 
     exact: Tensors
     moved: Sequence[Tensors]
+    precision: str = "float64"
 
 
 _TIMES_THE_CPU = 4.0  # how much further from float64 than the CPU another order of adding may be
@@ -79,7 +81,7 @@ def difference(
     """A sentence on the first tensor that is wrong; empty where all agree.
 
     `judges` is called only when the roundings that `allowed` knows do not explain what differs;
-    None where the model does not run in float64.
+    None where there are none.
     """
     if got.keys() != want.keys():
         return f"other results: {sorted(got)} instead of {sorted(want)}"
@@ -108,15 +110,15 @@ def _judged(
 ) -> str:
     """Empty where float64 clears the device of what differs; else what it says."""
     if judges is None or name not in judges.exact or judges.exact[name].shape != given.shape:
-        return "; the model does not run in float64"
+        return "; the CPU's own roundings are not known"
     exact = judges.exact[name]
     ours, theirs = _error(given, exact), _error(wanted, exact)
     moved = max((_error(other[name], exact) for other in judges.moved if name in other), default=0)
     if ours <= max(_TIMES_THE_CPU * theirs, _TIMES_THE_CPU * moved, limit):
         return ""
     return (
-        f"; from float64 the device is off by {ours:.2e}, the CPU by {theirs:.2e}, by {moved:.2e} "
-        "with its roundings moved"
+        f"; from {judges.precision} the device is off by {ours:.2e}, the CPU by {theirs:.2e}, by "
+        f"{moved:.2e} with its roundings moved"
     )
 
 

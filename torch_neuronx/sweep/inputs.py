@@ -31,7 +31,12 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     config: Any = model.config
     kind: str = config.model_type
     main = getattr(model, "main_input_name", "input_ids")
-    names = [main, "attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    names = [main] if isinstance(main, str) else list(main)
+    names += ["attention_mask", "decoder_input_ids", "bbox", *ALSO.get(kind, ())]
+    if _has_grid(model):
+        names += _GRIDS
+    if _OF_TEXT_AND_IMAGES.intersection(tasks):
+        names.append("input_ids")
     if _has_towers(config) or more:
         names.append("pixel_values")
     if more:
@@ -40,14 +45,20 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
     made = {name: argument(name, model, more) for name in wanted}
     if made.get("input_ids") is None:
         made.pop("attention_mask", None)
-    if "labels" in parameters and (labels := _labels(model, tasks)) is not None:
+    if "MULTIPLE_CHOICE" in tasks:
+        made = _choices(made)
+    if "labels" in parameters and (labels := _labels(model, tasks, made)) is not None:
         made["labels"] = labels
         made.pop("decoder_input_ids", None)
+    if "start_positions" in parameters:
+        made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
     for name, value in INPUTS.get(kind, {}).items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
 
+_OF_TEXT_AND_IMAGES = {"IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISUAL_QUESTION_ANSWERING"}
+_GRIDS = ("grid_thw", "image_grid_thw")
 _OPTIONAL = ("input_values", "input_features", "input_features_mask", "grid_thw", "query_embeds")
 
 
@@ -55,6 +66,13 @@ def _has_towers(config: Any) -> bool:
     """Whether text and images are encoded beside each other, and not one within the other."""
     within = any(hasattr(config, f"image_token_{end}") for end in ("id", "index"))
     return hasattr(config, "text_config") and hasattr(config, "vision_config") and not within
+
+
+def _has_grid(model: nn.Module) -> bool:
+    """Whether images are a sequence of patches, of any number and shape of images: not so where
+    they stand within a text."""
+    parameters = inspect.signature(model.forward).parameters
+    return "input_ids" not in parameters and any(name in parameters for name in _GRIDS)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -89,16 +107,44 @@ def _sound(model: nn.Module, more: bool) -> torch.Tensor:
 
 def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
     """Time before or after frequency: models differ."""
-    mels = field(model, "num_mel_bins", MELS)
+    mels = field(model, "num_mel_bins", MELS) * field(model, "num_stacked_frames", 1)
     frames = 2 * field(model, "max_source_positions", FRAMES // 2)
     return torch.randn(BATCH, mels, frames) if more else torch.randn(BATCH, FRAMES, mels)
 
 
 def _patches(model: nn.Module, more: bool) -> torch.Tensor:
-    """Flat patches of BATCH images of GRID by GRID, as vision towers with a grid take them."""
-    side, frames = field(model, "patch_size", 8), field(model, "temporal_patch_size", 1)
+    """Patches of BATCH images of GRID by GRID, as vision towers with a grid take them: flat, or
+    with `more` as they are in an image."""
+    side = field(model, "patch_size", 8)
+    frames = field(model, "temporal_patch_size", field(model, "patch_temporal", 1))
     channels = field(model, "in_channels", field(model, "num_channels", 3))
-    return torch.randn(BATCH * GRID * GRID, channels * frames * side * side)
+    shape = (channels, side, side) if more else (channels * frames * side * side,)
+    return torch.randn(BATCH * GRID * GRID, *shape)
+
+
+def _images(model: nn.Module, more: bool) -> torch.Tensor:
+    return _patches(model, more) if _has_grid(model) else image(model, more)
+
+
+def _video(model: nn.Module, more: bool) -> torch.Tensor:
+    frames = field(model, "num_frames", 2)
+    return torch.stack([image(model) for _ in range(frames)], 1)
+
+
+def _series(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series of as many channels as the configuration says."""
+    channels = field(model, "num_input_channels", None)
+    lags = 0 if channels else max(field(model, "lags_sequence", [0]))
+    length = field(model, "context_length", 16) + lags
+    return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
+
+
+def _grid() -> torch.Tensor:
+    return torch.tensor([[1, GRID, GRID]] * BATCH)
+
+
+def _times(model: nn.Module, steps: int) -> torch.Tensor:
+    return torch.randn(BATCH, steps, field(model, "num_time_features", 0))
 
 
 _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
@@ -107,12 +153,20 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "attention_mask": _mask,
     "position_ids": lambda model, more: torch.arange(LENGTH).expand(BATCH, LENGTH),
     "bbox": _boxes,
-    "pixel_values": lambda model, more: image(model, more),
+    "pixel_values": _images,
+    "pixel_values_videos": _video,
+    "qformer_input_ids": lambda model, more: tokens(model),
+    "past_values": _series,
     "input_values": _sound,
+    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
+    "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
+    "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": lambda model, more: torch.tensor([[1, GRID, GRID]] * BATCH),
+    "grid_thw": lambda model, more: _grid(),
+    "image_grid_thw": lambda model, more: _grid(),
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 
@@ -147,16 +201,28 @@ def field(model: nn.Module, name: str, default: Any) -> Any:
 
 # The labels of each task, by the shape that its loss wants.
 _CLASS = {"SEQUENCE_CLASSIFICATION", "IMAGE_CLASSIFICATION", "AUDIO_CLASSIFICATION",
-          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"}  # fmt: skip
+          "VIDEO_CLASSIFICATION", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION",
+          "AUDIO_XVECTOR"}  # fmt: skip
 _TOKENS = {"CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM", "TOKEN_CLASSIFICATION",
-           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ"}  # fmt: skip
+           "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SPEECH_SEQ_2_SEQ", "CTC"}  # fmt: skip
+_PIXELS = {"SEMANTIC_SEGMENTATION"}
 
 
-def _labels(model: nn.Module, tasks: tuple[str, ...]) -> torch.Tensor | None:
+def _labels(model: nn.Module, tasks: tuple[str, ...], made: dict[str, Any]) -> Any:
     if _CLASS.intersection(tasks):
         return torch.arange(BATCH) % 2
     if "TOKEN_CLASSIFICATION" in tasks:
         return torch.randint(0, 2, (BATCH, LENGTH))
     if _TOKENS.intersection(tasks):
         return tokens(model)
+    if _PIXELS.intersection(tasks) and "pixel_values" in made:
+        return torch.randint(0, 2, (BATCH, *made["pixel_values"].shape[-2:]))
+    if "OBJECT_DETECTION" in tasks:
+        return [{"class_labels": torch.arange(2), "boxes": 0.3 + 0.4 * torch.rand(2, 4)}] * BATCH
     return None
+
+
+def _choices(made: dict[str, Any]) -> dict[str, Any]:
+    """Two texts for each row, to choose one of."""
+    texts = ("input_ids", "attention_mask", "token_type_ids", "bbox")
+    return {n: torch.stack([v, v.flip(0)], 1) if n in texts else v for n, v in made.items()}

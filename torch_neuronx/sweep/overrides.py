@@ -1,4 +1,4 @@
-"""What reduction by name does not get right, per model type: data only."""
+"""What making arguments by name does not get right, per model type of Transformers: data only."""
 
 from __future__ import annotations
 
@@ -6,85 +6,17 @@ from typing import Any
 
 import torch
 
-_DEFAULT_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
-
-# Fields of a configuration, wherever that configuration occurs. A dict for one that is nested says
-# what else is known of it.
-FIELDS: dict[str, dict[str, Any]] = {
-    "bamba": {"attn_layer_indices": [1]},
-    "blt": {
-        "num_hidden_layers": 2,
-        "encoder_hash_byte_group_size": [3, 4],
-        "encoder_hash_byte_group_vocab": 64,
-    },
-    "blt_local_decoder": {"hidden_size_global": 32},
-    "blt_local_encoder": {"hidden_size_global": 32},
-    "cohere_compass_text": {
-        "layer_types": ["sliding_attention", "full_attention"],
-        "rope_parameters": {
-            "sliding_attention": _DEFAULT_ROPE,
-            "full_attention": _DEFAULT_ROPE,
-        },
-    },
-    "dbrx": {
-        "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0},
-        "ffn_config": {"ffn_hidden_size": 32, "moe_top_k": 2},
-    },
-    "deepseek_v2": {"num_experts_per_tok": 2},
-    "dory": {
-        "num_hidden_layers": 3,
-        "n_input_layers": 1,
-        "n_recurrent_layers": 1,
-        "n_output_layers": 1,
-        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
-    },
-    "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
-    "gemma3n_text": {
-        "num_hidden_layers": 4,
-        "num_kv_shared_layers": 2,
-        "layer_types": ["sliding_attention", "full_attention"] * 2,
-        "hidden_size_per_layer_input": 8,
-    },
-    "gemma3n_vision": {"architecture": "mobilenetv4_conv_small_035", "hidden_size": 448},
-    "gemma4_assistant": {
-        "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
-    },
-    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
-    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"]},
-    "hunyuan_v1_dense": {"head_dim": 8},
-    "hunyuan_v1_moe": {"head_dim": 8},
-    "jamba": {"attn_layer_offset": 1, "attn_layer_period": 2},
-    "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
-    "mamba2": {"head_dim": 16},
-    "ministral": {"head_dim": 8},
-    "nemotron": {"num_key_value_heads": 2},
-    "qwen4_exp_text": {
-        "indexer_n_heads": 2,
-        "indexer_kv_heads": 1,
-        "indexer_head_dim": 8,
-        "indexer_budget": 8,
-        "indexer_compress_ratio": 2,
-    },
-    "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
-    "reformer": {
-        "is_decoder": True,
-        "attn_layers": ["local", "local"],  # hashing is random
-        "axial_pos_embds": False,
-        "local_attn_chunk_length": 4,
-        "lsh_attn_chunk_length": 4,
-        "num_buckets": 2,
-    },
-    "xlstm": {"hidden_size": 128, "num_heads": 2},
-    "xmod": {"default_language": "en_XX"},
-    "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
-}
-
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
 TRAINED = {"reformer", "rwkv"}
 
 # Arguments of forward that `inputs` makes by their names although nothing requires them.
 ALSO: dict[str, tuple[str, ...]] = {
+    "autoformer": ("past_observed_mask", "future_values", "future_time_features"),
     "git": ("pixel_values",),
+    "informer": ("past_observed_mask", "future_values", "future_time_features"),
+    "kosmos-2": ("input_ids", "image_embeds_position_mask"),
+    "lxmert": ("visual_feats", "visual_pos"),
+    "time_series_transformer": ("future_values", "future_time_features"),
 }
 
 # Model types that generate only as the assistant of another.
@@ -93,11 +25,37 @@ ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "blip-2": {"input_ids": lambda model: captions(model)},
+    "blip_2_qformer": {
+        "encoder_hidden_states": lambda model: torch.randn(2, 4, model.config.encoder_hidden_size)
+    },
+    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "decision_transformer": {
+        "states": torch.randn(2, 8, 17),
+        "actions": torch.randn(2, 8, 4),
+        "rewards": torch.randn(2, 8, 1),
+        "returns_to_go": torch.randn(2, 8, 1),
+        "timesteps": torch.arange(8).expand(2, 8),
+    },
+    "depth_pro": {"pixel_values": torch.randn(2, 3, 128, 128)},
+    "dia": {"decoder_input_ids": torch.randint(64, 128, (2, 8, 9))},
+    "efficientloftr": {"pixel_values": torch.randn(2, 2, 3, 64, 64)},
+    "gemma3n_audio": {
+        "audio_mel": lambda model: torch.randn(2, 64, model.config.input_feat_size),
+        "audio_mel_mask": torch.zeros(2, 64, dtype=torch.bool),
+    },
     "gemma4_assistant": {
         "input_ids": None,
         "inputs_embeds": lambda model: drafts(model),
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
+    },
+    "gemma4_audio": {
+        "input_features": lambda model: torch.randn(
+            2, 64, model.config.subsampling_conv_channels[0]
+        ),
+        "attention_mask": None,
     },
     "gemma4_unified_assistant": {
         "input_ids": None,
@@ -105,9 +63,69 @@ INPUTS: dict[str, dict[str, Any]] = {
         "position_ids": torch.full((2, 1), 7),
         "shared_kv_states": lambda model: shared_states(model),
     },
+    "gemma4_vision": {
+        "pixel_values": lambda model: torch.rand(2, 36, 3 * model.config.patch_size**2),
+        "pixel_position_ids": lambda model: torch.cartesian_prod(
+            torch.arange(6), torch.arange(6)
+        ).expand(2, 36, 2),
+    },
+    "idefics": {
+        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "image_attention_mask": torch.ones(2, 8, 1, dtype=torch.int64),
+    },
+    "inkling2_vision": {
+        "pixel_values": lambda model: torch.randn(
+            32, *[model.config.patch_size * model.config.spatial_merge_size] * 2, 3
+        ),
+    },
+    "instructblip": {"input_ids": lambda model: captions(model)},
+    "instructblipvideo": {
+        "input_ids": lambda model: captions(model),
+        "pixel_values": torch.randn(2, 4, 3, 32, 32),
+    },
+    "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
+    "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
+    "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "lxmert": {
+        "visual_feats": lambda model: torch.randn(2, 4, model.config.visual_feat_dim),
+        "visual_pos": torch.rand(2, 4, 4),
+    },
+    "mimi_decoder": {"latents": torch.randn(2, 32, 8)},
+    "minicpm_ocr_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "minicpmv4_7_vision": {
+        "pixel_values": torch.randn(1, 3, 8, 256),
+        "target_sizes": torch.tensor([[4, 4]] * 2),
+    },
+    "muse_glimmer_assistant": {
+        "noise_embeds": torch.randn(2, 8, 32),
+        "context_hidden_states": torch.randn(2, 8, 64),
+    },
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
+    "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
+    "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
+    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
 }
+
+
+def captions(model: Any) -> torch.Tensor:
+    """The tokens that stand for an image, four of them, and four ordinary ones."""
+    tokens = torch.randint(64, 128, (2, 8))
+    tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
+
+
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 def codes(model: Any) -> torch.Tensor:
@@ -131,5 +149,8 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
 
 # Model types that the library does not run in full on any device, with the reason.
 REFUSED: dict[str, str] = {
+    "bark": "it has no forward, only generate",
+    "edgetam_video": "its forward takes a session, not tensors",
+    "glm_image_vqmodel": "it has no forward, only encode",
     "xlstm": "its inference mode writes states in place, its training mode does not generate",
 }

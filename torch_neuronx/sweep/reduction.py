@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from torch_neuronx.sweep import rules
-from torch_neuronx.sweep.overrides import FIELDS
+from torch_neuronx.sweep.fields import FIELDS
 
 _TOKEN = re.compile(
     r".*_(token|eos|bos)(_id|_index|_token_id)s?|.*_(id|index)_token|(image|video|audio)_token"
@@ -33,13 +33,15 @@ def configuration(config_class: type, level: int = 0) -> Any:
 def arguments(config_class: type, level: int = 0) -> dict[str, Any]:
     """What `configuration` passes: reduced fields, overrides of the model type, nested ones."""
     defaults = _defaults(config_class)
+    of_type = FIELDS.get(getattr(config_class, "model_type", ""), {})
     given = {name: rules.reduced(name, value, level) for name, value in defaults.items()}
     given.update(_full_heads(config_class, defaults, level))
     if level < _WHOLE:
         given.update(_tokens(defaults))
         given.update(_kinds_of_layers(config_class, defaults))
+    given.update(_rotary_sections(config_class, {**given, **of_type}))
     changed = {name: value for name, value in given.items() if value != defaults.get(name)}
-    known = dict(FIELDS.get(getattr(config_class, "model_type", ""), {}))
+    known = dict(of_type)
     for key, spec in (getattr(config_class, "sub_configs_defaults", None) or {}).items():
         nested = _nested(spec, known.pop(key, {}), level)
         if nested is not None:
@@ -59,16 +61,32 @@ def _defaults(config_class: type) -> dict[str, Any]:
 
 def _nested(spec: Any, known: dict[str, Any], level: int) -> Any:
     """The reduced configuration that stands for a sub-configuration's default; `known`: what its
-    parent's override says of it."""
-    from transformers import PreTrainedConfig
+    parent's override says of it, which may be another model type."""
+    from transformers import CONFIG_MAPPING, PreTrainedConfig
 
+    if "model_type" in known:
+        config_class = CONFIG_MAPPING[known["model_type"]]
+        known = {name: value for name, value in known.items() if name != "model_type"}
+        return config_class(**{**arguments(config_class, level), **known})
     if spec.optional:
         return None
     config_class = spec.config_class
     if not issubclass(config_class, PreTrainedConfig):
         config_class = spec.get_config_class(spec.model_type)
     defaults = {name: rules.reduced(name, value, level) for name, value in spec.init_kwargs.items()}
-    return config_class(**{**defaults, **arguments(config_class, level), **known})
+    taps = _taps(config_class, spec.init_kwargs) if level < _WHOLE else {}
+    return config_class(**{**defaults, **arguments(config_class, level), **taps, **known})
+
+
+def _taps(config_class: type, given: dict[str, Any]) -> dict[str, Any]:
+    """For a backbone of layers of one kind: one layer for each that something is taken from."""
+    if "num_hidden_layers" not in _defaults(config_class):
+        return {}
+    for name, stage in (("out_indices", int), ("out_features", "stage{}".format)):
+        if taken := given.get(name):
+            numbers = range(1, len(taken) + 1)
+            return {"num_hidden_layers": len(taken), name: [stage(number) for number in numbers]}
+    return {}
 
 
 def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dict[str, int]:
@@ -78,6 +96,24 @@ def _full_heads(config_class: type, defaults: dict[str, Any], level: int) -> dic
     if defaults.get(keys) is not None and defaults.get(keys) == defaults.get(heads):
         return {keys: rules.reduced(heads, defaults[heads], level)}
     return {}
+
+
+def _rotary_sections(config_class: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """For positions of three axes (time, height, width): how many of a head's rotary frequencies,
+    half as many as its rotary dimensions, belong to each."""
+    if "mrope_section" not in getattr(config_class, "ignore_keys_at_rope_validation", ()):
+        return {}
+    try:
+        parameters = config_class().rope_parameters
+    except Exception:  # it has no default, so there is nothing to go by
+        return {}
+    if "rope_theta" not in parameters:  # each kind of layer has its own
+        return {}
+    heads = given.get(_field(config_class, "num_attention_heads"), rules.HEADS)
+    width = given.get("qk_rope_head_dim") or given.get("head_dim") or given["hidden_size"] // heads
+    half = int(width * parameters.get("partial_rotary_factor", 1)) // 2
+    side = max(1, half // 4)
+    return {"rope_parameters": {**parameters, "mrope_section": [half - 2 * side, side, side]}}
 
 
 # Fields that say for each layer what it is.

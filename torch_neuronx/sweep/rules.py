@@ -25,15 +25,17 @@ IMAGE = 32  # pixels, square
 PATCH = 8
 MELS = 16
 
-# The rotary dimensions of a head by time, height and width: half its width together.
-SECTIONS = [HEAD_WIDTH // 4, HEAD_WIDTH // 8, HEAD_WIDTH // 8]
-
 KEEP = "keep"
 Value = int | float | str | list[int] | Callable[[int], int]
 
 
 def at_most(limit: int) -> Callable[[int], int]:
     return lambda default: min(default, limit)
+
+
+def _heads(default: int) -> int:
+    """A power of 2, which divides the width."""
+    return 1 << min(default, HEADS).bit_length() - 1
 
 
 def _shrunk(default: int) -> int:
@@ -53,6 +55,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (3, r".*type_vocab_size", KEEP),
     (2, r"(.*_)?(vocab_size|n_vocab)(_.*)?|codebook_size|num_embeddings", VOCABULARY),
     # Positions.
+    (3, r"max_2d_position_embeddings", KEEP),  # coordinates are up to 1000
     (2, r"(.*_)?max_(\d?d?_?)?(position_embeddings|positions?|seq_len)", at_most(POSITIONS)),
     (2, r"(.*_)?max_(seq_length|source_positions)|max_sequence_length", at_most(POSITIONS)),
     (2, r"n_positions|n_ctx|max_(target|speech|text)_positions|max_ep_len", at_most(POSITIONS)),
@@ -64,15 +67,15 @@ _RULES: list[tuple[int, str, Value]] = [
     (2, r"(.*_)?num_hidden_groups|num_decode_blocks", at_most(1)),
     # Attention.
     (1, r"(.*_)?(num|n)_(key_value|kv)_(attention_)?heads", at_most(HEADS // 2)),
-    (1, r"(.*_)?(num|n)?_?(attention_|attn_)?heads?", at_most(HEADS)),
+    (1, r"(.*_)?(num|n)?_?(attention_|attn_)?heads?", _heads),
     (1, r"(.*_)?head_(dim|size|width)", at_most(HEAD_WIDTH)),
     (1, r"d_kv|d_head|dim_head|kv_channels", at_most(HEAD_WIDTH)),
     (1, r"rotary_dim", at_most(HEAD_WIDTH // 2)),
-    (1, r"mrope_section", SECTIONS),
     (1, r"(q|kv|o)_lora_rank", at_most(16)),
     (1, r"sliding_window|attention_window(_size)?|local_attention(_window_len)?", at_most(4)),
     (1, r"(mamba_|linear_)?chunk_size|block_size", at_most(8)),
     (1, r"(mamba_)?n_?groups", at_most(2)),
+    (1, r"num_groups", at_most(8)),  # of a normalisation, which divide any stage's channels
     # Experts.
     (2, r"(.*_)?(num|n)_(\w*_)?experts?", at_most(4)),
     (2, r"(.*_)?(num_experts_per_tok(en)?|moe_topk|moe_k|top_k|topk)", at_most(2)),
@@ -86,12 +89,16 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"num_frames|frames_per_clip", at_most(4)),
     # Sound.
     (1, r"max_length", at_most(128)),
+    (1, r"spec_size", at_most(64)),
+    (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
-    (1, r"(.*_)?(hidden_size|hidden_dim|d_model|n_embd|embed_dim)", at_most(WIDTH)),
+    (1, r"(.*_)?(hidden_size|hidden_dim(ension)?|d_model|n_embd|embed_dim)", at_most(WIDTH)),
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
+    (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
+    (1, r"base_channels|latent_channels", at_most(WIDTH)),  # normalised in 32 groups
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),

@@ -65,7 +65,8 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
         except (AssertionError, RuntimeError, ValueError, ZeroDivisionError) as error:
             failure = error  # too small an image for its stages or windows
             continue
-        return model, inputs
+        # Made again, for what has run may hold what it computed, on the CPU and without gradients.
+        return _created(timm, architecture.model, size), inputs
     assert failure is not None
     raise failure
 

@@ -39,7 +39,9 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
             except Exception as error:
                 failure = failure or error
             else:
-                return model, made
+                # Made again, for what has run may hold what it computed, on the CPU and without
+                # gradients.
+                return _model(architecture, level), made
     assert failure is not None
     raise failure
 

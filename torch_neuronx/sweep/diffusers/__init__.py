@@ -64,9 +64,10 @@ def architectures() -> list[Architecture]:
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     """The model, in evaluation mode, and the arguments of its forward."""
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
-    model = randomized(_constructed(model_class).eval())
+    model = _constructed(model_class)
     if architecture.model in PREPARED:
         PREPARED[architecture.model](model)
+    model = randomized(model.eval())
     return model, _arguments(model)
 
 

@@ -39,7 +39,20 @@ _LTX = {
 }
 
 FIELDS: dict[str, dict[str, Any]] = {
-    "AutoencoderKLAllegro": {"block_out_channels": (8, 8, 8, 8)},
+    "AutoencoderKLAllegro": {
+        "block_out_channels": (8, 16),
+        "down_block_types": ("AllegroDownBlock3D",) * 2,
+        "temporal_compression_ratio": 2,
+        "temporal_downsample_blocks": (True, False),
+        "temporal_upsample_blocks": (False, True),
+        "up_block_types": ("AllegroUpBlock3D",) * 2,
+    },
+    "AutoencoderKLCogVideoX": {
+        "block_out_channels": (8, 16),
+        "down_block_types": ("CogVideoXDownBlock3D",) * 2,
+        "temporal_compression_ratio": 2,
+        "up_block_types": ("CogVideoXUpBlock3D",) * 2,
+    },
     "AutoencoderKLCosmos": {
         "attention_resolutions": (8,),
         "decode_block_out_channels": (16, 16, 16),
@@ -140,7 +153,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "AutoencoderKLMiniMaxH3": {"sample": random(3, 10, 16, 16)},
     "AutoencoderKLMochi": {"sample": random(3, 7, 16, 16)},
     "AutoencoderKLQwenImage": _VIDEO,
-    "AutoencoderKLQwenImage21": {"sample": random(4, 5, 16, 16)},
+    "AutoencoderKLQwenImage21": {"sample": random(4, 1, 16, 16)},
     "AutoencoderKLTemporalDecoder": {"sample": random(3, 16, 16), "num_frames": 2},
     "AutoencoderKLWan": _VIDEO,
     "AutoencoderVidTok": {**_VIDEO, "sample_posterior": False},

@@ -1,0 +1,51 @@
+"""Fields of configurations of models that take several kinds of input: data only, see `fields`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "align": {"projection_dim": 40},
+    "align_vision_model": {
+        "in_channels": [32, 16, 24, 40, 80, 112, 192],
+        "out_channels": [16, 24, 40, 80, 112, 192, 320],
+        "width_coefficient": 0.125,
+        "depth_coefficient": 0.1,
+        "hidden_dim": 40,
+    },
+    "apertus1p5": {
+        "image_token_offset": 128,  # two codebooks follow the text's tokens
+        "audio_token_offset": 256,
+        "text_config": {"vocab_size": 384},
+    },
+    "blip-2": {"image_token_index": 3, "num_query_tokens": 4},
+    "bridgetower": {"hidden_size": 64},
+    "bridgetower_text_model": {"hidden_size": 64},
+    "bridgetower_vision_model": {"hidden_size": 64},
+    "chameleon": {"vocabulary_map": {"<image>": 3}},
+    "deepseek_ocr2_sam_vision_model": {
+        "downsample_channels": [16, 32],
+        "global_attn_indexes": [1],
+    },
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2},
+    "fast_vlm": {"vision_config": {"architecture": "fastvit_t8", "hidden_size": 768}},
+    "granite4_vision": {
+        "downsample_rate": "1/2",
+        "deepstack_layer_map": [[0, 0]],
+        "spatial_target_layers": [1],
+        "vision_config": {"hidden_size": 64},
+    },
+    "hunyuan_vl_text": {"head_dim": 8},
+    "instructblip": {"image_token_index": 3, "num_query_tokens": 4},
+    "instructblipvideo": {"video_token_index": 3, "num_query_tokens": 1},
+    "kosmos-2": {"latent_query_num": 4},
+    "molmo2_adapter": {"vision_feature_layer": [1, 0]},
+    "muse_glimmer_assistant": {"target_layer_ids": [0, 1]},
+    "omdet-turbo": {
+        "encoder_in_channels": [64, 128, 256],
+        "vision_features_channels": [32, 32, 32],
+    },
+    "qwen2_5_omni_thinker": {"vision_start_token_id": 9},
+    "qwen2_5_vl_vision": {"window_size": 16, "fullatt_block_indexes": [1]},
+    "qwen3_omni_moe_thinker": {"vision_start_token_id": 9},
+}

@@ -1,0 +1,76 @@
+"""Fields of configurations of models that see: data only, see `fields`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
+    "chmv2": {"post_process_channels": [8, 16, 32, 32]},
+    "data2vec-vision": {"num_hidden_layers": 4, "out_indices": [0, 1, 2, 3]},
+    "depth_pro": {
+        "patch_size": 32,
+        "intermediate_hook_ids": [1, 0],
+        "intermediate_feature_dims": [32, 32],
+        "scaled_images_feature_dims": [32, 32, 16],
+    },
+    "detr": {"encoder_attention_heads": 8, "decoder_attention_heads": 8},
+    "dinov3_convnext": {"hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1]},
+    "donut-swin": {"image_size": 64, "window_size": 2},
+    "dpt": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
+    "edgetam_prompt_encoder": {"patch_size": 16},
+    "edgetam_vision_model": {
+        "backbone_config": {
+            "architecture": "repvit_m1",
+            "model_args": {
+                "in_chans": 3,
+                "features_only": True,
+                "out_indices": [0, 1, 2, 3],
+                "embed_dim": [8, 16, 24, 32],
+                "depth": [1, 1, 1, 1],
+            },
+        },
+        "backbone_channel_list": [32, 24, 16, 8],
+        "backbone_feature_sizes": [[8, 8], [4, 4], [2, 2]],
+    },
+    "efficientloftr": {
+        "stage_num_blocks": [1, 1, 1, 1],
+        "out_features": [8, 8, 16, 32],
+        "num_attention_heads": 8,
+    },
+    "efficientnet": {
+        "in_channels": [32, 16, 24, 40, 80, 112, 192],
+        "out_channels": [16, 24, 40, 80, 112, 192, 320],
+        "width_coefficient": 0.125,
+        "depth_coefficient": 0.1,
+        "hidden_dim": 160,
+    },
+    "exaone4_5_vision": {"window_size": 32, "fullatt_block_indexes": [1]},
+    "gemma3n_vision": {"architecture": "mobilenetv4_conv_small_035", "hidden_size": 448},
+    "hiera": {"decoder_hidden_size": 32, "decoder_depth": 1, "decoder_num_heads": 4},
+    "lightglue": {"descriptor_dim": 32},
+    "lw_detr": {
+        "projector_scale_factors": [1.0],
+        "group_detr": 2,
+        "backbone_config": {"num_windows": 4, "window_block_indices": [0], "out_indices": [1, 2]},
+    },
+    "pp_doclayout_v3": {"x4_feat_dim": 8},
+    "rf_detr": {
+        "group_detr": 2,
+        "backbone_config": {"model_type": "rf_detr_dinov2", "out_indices": [1, 2]},
+    },
+    "sam2_hiera_det_model": {
+        "blocks_per_stage": [1, 1, 1, 1],
+        "embed_dim_per_stage": [8, 16, 32, 64],
+        "hidden_size": 8,
+        "image_size": [64, 64],
+        "num_attention_heads_per_stage": [1, 2, 4, 4],
+        "window_size_per_stage": [4, 4, 2, 2],
+        "global_attention_blocks": [2],
+    },
+    "sam2_vision_model": {
+        "backbone_channel_list": [64, 32, 16, 8],
+        "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]],
+    },
+    "swin": {"image_size": 64, "window_size": 2},
+}
