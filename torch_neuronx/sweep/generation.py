@@ -26,6 +26,8 @@ def tokens(subject: Subject) -> torch.Tensor:
     """What the model continues its inputs with, NEW_TOKENS for each row."""
     left_out = ("labels", "decoder_input_ids", "attention_mask")
     given = {name: value for name, value in subject.inputs.items() if name not in left_out}
+    if "attention_mask" in subject.inputs:  # some loops of models' own do not make one
+        given["attention_mask"] = torch.ones_like(subject.inputs["attention_mask"])
     model: Any = subject.model
     model.eval()  # see overrides.TRAINED
     torch.manual_seed(0)

@@ -52,7 +52,10 @@ def batch(model: nn.Module, tasks: tuple[str, ...], more: bool = False) -> dict[
         made.pop("decoder_input_ids", None)
     if "start_positions" in parameters:
         made["start_positions"], made["end_positions"] = torch.arange(2), 2 + torch.arange(2)
-    for name, value in INPUTS.get(kind, {}).items():
+    if config.is_encoder_decoder and "SEQUENCE_CLASSIFICATION" in tasks and "input_ids" in made:
+        made["input_ids"][:, -1] = config.eos_token_id  # whose state is classified
+    known = {**INPUTS.get(kind, {}), **INPUTS.get(type(model).__name__, {})}
+    for name, value in known.items():
         made[name] = value(model) if callable(value) else value
     return {name: value for name, value in made.items() if value is not None}
 
@@ -105,9 +108,13 @@ def _sound(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.randn(BATCH, *channels, SAMPLES)
 
 
+_MELS = ("num_mel_bins", "feature_projection_input_dim", "input_feat_per_channel")
+
+
 def _spectrogram(model: nn.Module, more: bool) -> torch.Tensor:
     """Time before or after frequency: models differ."""
-    mels = field(model, "num_mel_bins", MELS) * field(model, "num_stacked_frames", 1)
+    mels = next((size for name in _MELS if (size := field(model, name, None))), MELS)
+    mels *= field(model, "num_stacked_frames", 1)
     frames = 2 * field(model, "max_source_positions", FRAMES // 2)
     return torch.randn(BATCH, mels, frames) if more else torch.randn(BATCH, FRAMES, mels)
 
@@ -131,16 +138,16 @@ def _video(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.stack([image(model) for _ in range(frames)], 1)
 
 
-def _series(model: nn.Module, more: bool) -> torch.Tensor:
-    """A time series of as many channels as the configuration says."""
-    channels = field(model, "num_input_channels", None)
-    lags = 0 if channels else max(field(model, "lags_sequence", [0]))
-    length = field(model, "context_length", 16) + lags
-    return torch.randn(BATCH, length, *(() if channels is None else (channels,)))
-
-
-def _grid() -> torch.Tensor:
+def _grids(model: nn.Module, more: bool) -> torch.Tensor:
     return torch.tensor([[1, GRID, GRID]] * BATCH)
+
+
+def _past(model: nn.Module, more: bool) -> torch.Tensor:
+    """A time series: of channels, or of one value at each time, as long as its lags reach back."""
+    steps, channels = field(model, "context_length", 16), field(model, "num_input_channels", None)
+    if channels is not None:
+        return torch.randn(BATCH, steps, channels)
+    return torch.randn(BATCH, steps + max(field(model, "lags_sequence", [0])))
 
 
 def _times(model: nn.Module, steps: int) -> torch.Tensor:
@@ -156,17 +163,17 @@ _MAKERS: dict[str, Callable[[nn.Module, bool], Any]] = {
     "pixel_values": _images,
     "pixel_values_videos": _video,
     "qformer_input_ids": lambda model, more: tokens(model),
-    "past_values": _series,
     "input_values": _sound,
-    "past_time_features": lambda model, more: _times(model, _series(model, more).shape[1]),
-    "past_observed_mask": lambda model, more: torch.ones_like(_series(model, more)),
+    "past_values": _past,
+    "past_time_features": lambda model, more: _times(model, _past(model, more).shape[1]),
+    "past_observed_mask": lambda model, more: torch.ones_like(_past(model, more)),
     "future_values": lambda model, more: torch.randn(BATCH, field(model, "prediction_length", 1)),
     "future_time_features": lambda model, more: _times(model, field(model, "prediction_length", 1)),
     "input_features": _spectrogram,
     "input_features_mask": lambda model, more: torch.ones(BATCH, FRAMES, dtype=torch.int64),
     "hidden_states": _patches,
-    "grid_thw": lambda model, more: _grid(),
-    "image_grid_thw": lambda model, more: _grid(),
+    "grid_thw": _grids,
+    "image_grid_thw": _grids,
     "query_embeds": lambda model, more: torch.randn(BATCH, LENGTH, field(model, "hidden_size", 32)),
 }
 

@@ -1,4 +1,5 @@
-"""What making arguments by name does not get right, per model type of Transformers: data only."""
+"""What making arguments by name does not get right, per model type of Transformers, or per class
+where a type's classes differ: data only."""
 
 from __future__ import annotations
 
@@ -16,15 +17,99 @@ ALSO: dict[str, tuple[str, ...]] = {
     "informer": ("past_observed_mask", "future_values", "future_time_features"),
     "kosmos-2": ("input_ids", "image_embeds_position_mask"),
     "lxmert": ("visual_feats", "visual_pos"),
+    "sam3": ("input_ids",),
+    "sam3_lite_text": ("input_ids",),
+    "sam3_lite_text_text_model": ("input_ids",),
     "time_series_transformer": ("future_values", "future_time_features"),
 }
 
 # Model types that generate only as the assistant of another.
 ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
 
+
+def pi0() -> dict[str, Any]:
+    """An image of one camera in front of a text."""
+    return {
+        "input_ids": image_and_text,
+        "pixel_values": torch.randn(2, 1, 3, 32, 32),
+        "pixel_attention_mask": torch.ones(2, 1, dtype=torch.bool),
+        "attention_mask": torch.ones(2, 20, dtype=torch.int64),
+    }
+
+
+def image_and_text(model: Any) -> torch.Tensor:
+    """16 tokens that stand for an image's patches, and 4 of text."""
+    image = torch.full((2, 16), model.config.vlm_config.image_token_id)
+    return torch.cat([image, torch.randint(48, 128, (2, 4))], 1)
+
+
 # Arguments of forward in place of those made by name; a callable gets the model, and None removes
 # one.
 INPUTS: dict[str, dict[str, Any]] = {
+    "LongformerForMultipleChoice": {
+        "global_attention_mask": torch.zeros(2, 2, 8, dtype=torch.int64)
+    },
+    "LongformerForQuestionAnswering": {
+        "input_ids": torch.tensor([[50, 51, 2, 2, 52, 53, 54, 2]] * 2)
+    },
+    "MllamaVisionModel": {
+        "pixel_values": lambda model: torch.randn(2, 1, model.config.max_num_tiles, 3, 32, 32),
+        "aspect_ratio_ids": torch.ones(2, 1, dtype=torch.int64),
+        "aspect_ratio_mask": lambda model: torch.ones(
+            2, 1, model.config.max_num_tiles, dtype=torch.int64
+        ),
+    },
+    "NeuCodecModel": {"input_values": torch.randn(2, 1, 2000)},
+    "PI0ForConditionalGeneration": {
+        "state": lambda model: torch.randn(2, model.config.max_state_dim),
+        "noise": lambda model: torch.randn(2, 4, model.config.max_action_dim),
+        "timestep": torch.rand(2),
+        **pi0(),
+    },
+    "PI0Model": {"action_embeds": torch.randn(2, 5, 32), **pi0()},
+    "PeAudioVideoEncoder": {
+        "input_values": torch.randn(2, 1, 2000),
+        "pixel_values_videos": torch.randn(2, 2, 3, 32, 32),
+    },
+    "PerceiverForImageClassificationConvProcessing": {
+        "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
+    },
+    "PerceiverForImageClassificationFourier": {
+        "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
+    },
+    "PerceiverForImageClassificationLearned": {
+        "pixel_values": lambda model: torch.randn(2, 3, *2 * [model.config.image_size])
+    },
+    "PerceiverForMaskedLM": {
+        "inputs": torch.randint(48, 128, (2, 8)),
+        "labels": lambda model: torch.randint(48, 128, (2, model.config.max_position_embeddings)),
+    },
+    "PerceiverForOpticalFlow": {"inputs": torch.randn(2, 2, 27, 16, 16)},
+    "PerceiverForSequenceClassification": {"inputs": torch.randint(48, 128, (2, 8))},
+    "PerceiverModel": {"inputs": torch.randn(2, 8, 32)},
+    "SpeechT5ForSpeechToText": {"input_values": torch.randn(2, 2000)},
+    "SpeechT5ForTextToSpeech": {
+        "decoder_input_values": lambda model: torch.randn(2, 8, model.config.num_mel_bins)
+    },
+    "SpeechT5Model": {
+        "input_values": torch.randn(2, 8, 32),
+        "decoder_input_values": torch.randn(2, 8, 32),
+    },
+    "SplinterForPreTraining": {
+        "input_ids": lambda model: torch.tensor(
+            [[50, model.config.question_token_id, 51, 52, 53, 54, 55, 56]] * 2
+        )
+    },
+    "TimesFmModelForPrediction": {
+        "past_values": [torch.randn(64), torch.randn(64)],
+        "past_values_padding": None,
+        "freq": [0, 1],
+    },
+    "VideoMAEForPreTraining": {
+        "bool_masked_pos": lambda model: (
+            torch.arange(model.videomae.embeddings.num_patches).repeat(2, 1) % 2 == 1
+        )
+    },
     "blip-2": {"input_ids": lambda model: captions(model)},
     "blip_2_qformer": {
         "encoder_hidden_states": lambda model: torch.randn(2, 4, model.config.encoder_hidden_size)
@@ -83,7 +168,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "input_ids": lambda model: captions(model),
         "pixel_values": torch.randn(2, 4, 3, 32, 32),
     },
-    "kosmos-2": {"image_embeds_position_mask": torch.arange(8).repeat(2, 1).sub(2).abs() < 2},
+    "kosmos-2": {"image_embeds_position_mask": torch.tensor([[0, 1, 1, 1, 1, 0, 0, 0]] * 2)},
     "kyutai_speech_to_text": {"input_ids": torch.randint(48, 128, (2, 8, 5))},
     "lightglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
     "lxmert": {
@@ -102,17 +187,58 @@ INPUTS: dict[str, dict[str, Any]] = {
     "muse_glimmer_assistant": {
         "noise_embeds": torch.randn(2, 8, 32),
         "context_hidden_states": torch.randn(2, 8, 64),
+        "attention_mask": torch.ones(2, 16, dtype=torch.int64),
     },
+    "musicgen": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
     "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": torch.randn(2, 8, 32)},
     "oneformer": {"task_inputs": torch.randint(0, 128, (2, 77))},
     "pocket_tts_audio_tokenizer_decoder": {"latents": torch.randn(2, 32, 8)},
-    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
+    "pp_formulanet": {"decoder_input_ids": torch.randint(48, 128, (2, 8))},
+    "pp_ocrv5_mobile_rec": {"pixel_values": torch.randn(2, 3, 96, 64)},
     "pp_ocrv5_server_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_small_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
     "pp_ocrv6_tiny_rec": {"pixel_values": torch.randn(2, 3, 48, 64)},
-    "vit_mae": {"noise": lambda model: torch.rand(2, _patches(model))},  # masks those of the least
+    "qwen3_asr_encoder": {
+        "input_features": torch.randn(2, 16, 100),
+        "input_features_mask": torch.ones(2, 100, dtype=torch.int64),
+    },
+    "seggpt": {
+        name: torch.randn(2, 3, 16, 32)
+        for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
+    },
+    "siglip2": {
+        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
+        "spatial_shapes": torch.tensor([[4, 4]] * 2),
+    },
+    "siglip2_vision_model": {
+        "pixel_values": torch.randn(2, 16, 192),
+        "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
+        "spatial_shapes": torch.tensor([[4, 4]] * 2),
+    },
+    "speech-encoder-decoder": {"input_values": torch.randn(2, 2000)},
+    "superglue": {"pixel_values": torch.rand(2, 2, 3, 32, 32)},
+    "timesfm": {
+        "past_values": torch.randn(2, 64),
+        "past_values_padding": torch.zeros(2, 64, dtype=torch.int64),
+        "freq": torch.tensor([[0], [1]]),
+    },
+    "timesfm2_5": {"past_values": torch.randn(2, 64)},
+    "tvp": {
+        "input_ids": torch.randint(48, 128, (1, 8)),
+        "attention_mask": torch.ones(1, 8, dtype=torch.int64),
+        "pixel_values": torch.randn(1, 4, 3, 64, 64),
+    },
+    "uvdoc": {"pixel_values": torch.randn(2, 3, 64, 64)},
+    "vibevoice_acoustic_tokenizer": {"input_values": torch.randn(2, 1, 3200)},
+    "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": torch.randn(2, 32, 8)},
+    "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": torch.randn(2, 1, 3200)},
+    "video_llama_3_vision": {"merge_sizes": torch.tensor([2, 2])},
+    "vit_mae": {"noise": torch.rand(2, 16)},  # masks those of the least
+    "xcodec2": {"input_values": torch.randn(2, 1, 2000), "input_features": torch.randn(2, 6, 32)},
 }
 
 
@@ -121,11 +247,6 @@ def captions(model: Any) -> torch.Tensor:
     tokens = torch.randint(64, 128, (2, 8))
     tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
     return tokens
-
-
-def _patches(model: Any) -> int:
-    """Of an image."""
-    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 def codes(model: Any) -> torch.Tensor:
@@ -147,10 +268,21 @@ def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
     }
 
 
+def _patches(model: Any) -> int:
+    """Of an image."""
+    return int((model.config.image_size // model.config.patch_size) ** 2)
+
+
 # Model types that the library does not run in full on any device, with the reason.
 REFUSED: dict[str, str] = {
+    "Llama4ForConditionalGeneration": "it reads an output that its text model does not return",
     "bark": "it has no forward, only generate",
     "edgetam_video": "its forward takes a session, not tensors",
     "glm_image_vqmodel": "it has no forward, only encode",
+    "qwen2_5_omni": "it has no forward: generate alone runs its parts",
+    "sam2_video": "its forward takes a session of the library's, not tensors",
+    "sam3_tracker_video": "its forward takes a session of the library's, not tensors",
+    "sam3_video": "its forward takes a session of the library's, not tensors",
+    "voxtral_realtime_text": "listed, but not exported by the library",
     "xlstm": "its inference mode writes states in place, its training mode does not generate",
 }

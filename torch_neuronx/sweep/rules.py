@@ -34,8 +34,8 @@ def at_most(limit: int) -> Callable[[int], int]:
 
 
 def _heads(default: int) -> int:
-    """A power of 2, which divides the width."""
-    return 1 << min(default, HEADS).bit_length() - 1
+    """A power of two, so that they divide the width of every stage."""
+    return min(HEADS, 1 << (default.bit_length() - 1))
 
 
 def _shrunk(default: int) -> int:
@@ -92,6 +92,8 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"spec_size", at_most(64)),
     (1, r"num_filters", at_most(8)),
     (1, r"num_mel_bins|mel_dim|feature_size", at_most(MELS)),
+    (1, r"tdnn_kernel", at_most(2)),
+    (1, r"tdnn_dilation", at_most(1)),
     # Widths.
     (1, r"(.*_)?(intermediate_size|ffn_dim|ff_dim|ffn_hidden_size|mlp_dim)", at_most(INNER)),
     (1, r"d_ff|d_inner|dim_ff|dff", at_most(INNER)),
@@ -99,6 +101,7 @@ _RULES: list[tuple[int, str, Value]] = [
     (1, r"(.*_)?(embedding_size|embedding_dim|dim)", at_most(WIDTH)),
     (1, r"upsample_groups|decoder_in_channels", at_most(WIDTH)),
     (1, r"base_channels|latent_channels", at_most(WIDTH)),  # normalised in 32 groups
+    (1, r"num_filters", at_most(4)),
     (0, r"(.*_)?(hidden_sizes|embed_dims|channels|hidden_channels)", _shrunk),
     (1, r"(.*_)?(projection_dim|proj_dim|output_dim|pooler_output_size)", at_most(WIDTH)),
     (1, r"num_queries|num_latents", at_most(8)),

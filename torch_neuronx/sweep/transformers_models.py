@@ -51,6 +51,10 @@ def _model(architecture: Architecture, level: int) -> nn.Module:
     model_class = getattr(transformers, architecture.model)
     config_class = model_class.config_class or transformers.CONFIG_MAPPING[architecture.family]
     config = reduction.configuration(config_class, level)
+    if "MASKED_LM" in architecture.tasks and not architecture.generates_text:
+        config.is_decoder = False
+    if architecture.model.endswith("EncoderModel"):
+        config.is_encoder_decoder = False
     if level and (size := _parameters(model_class, config)) > _MOST_PARAMETERS:
         raise ValueError(f"{architecture.model} has {size:,} parameters where it can be built")
     if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:

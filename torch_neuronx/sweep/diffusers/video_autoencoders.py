@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+import torch_neuronx
 from torch_neuronx.sweep.diffusers.rules import random
 
 _TILE = (8, 16, 16)  # frames, height and width
@@ -171,12 +172,14 @@ def _in_tiles(model: Any) -> None:
     model.kernel, model.stride = _TILE, _TILE
 
 
-def _frozen(model: Any) -> None:
-    """FlexAttention has no backward on the CPU."""
+def _flex(model: Any) -> None:
+    """It has no other attention than FlexAttention, which has no backward on the CPU, and on the
+    device wants to be asked for."""
     model.requires_grad_(False)
+    torch_neuronx.enable_flex_attention()
 
 
 PREPARED: dict[str, Callable[[Any], None]] = {
     "AutoencoderKLAllegro": _in_tiles,
-    "LTX2VideoDiffusionDecoderModel": _frozen,
+    "LTX2VideoDiffusionDecoderModel": _flex,
 }

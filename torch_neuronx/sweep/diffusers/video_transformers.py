@@ -298,7 +298,7 @@ def wan_cache(model: Any) -> Any:
 
 
 def frozen(model: nn.Module) -> None:
-    """Without gradients: FlexAttention, which these insist on, refuses them on the CPU."""
+    """Without gradients: on the CPU FlexAttention, which these insist on, refuses them."""
     model.requires_grad_(False)
 
 
