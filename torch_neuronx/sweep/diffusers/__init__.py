@@ -62,13 +62,12 @@ def architectures() -> list[Architecture]:
 
 
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
-    """The model, in evaluation mode, and the arguments of its forward."""
+    """The model, in evaluation mode unless PREPARED says else, and the arguments of its forward."""
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
-    model = _constructed(model_class)
+    model = _constructed(model_class).eval()
     if architecture.model in PREPARED:
         PREPARED[architecture.model](model)
-    model = randomized(model.eval())
-    return model, _arguments(model)
+    return randomized(model), _arguments(model)
 
 
 def _constructed(model_class: type) -> nn.Module:

@@ -6,9 +6,11 @@ callable gets the model, and None removes one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from torch_neuronx.sweep.diffusers.rules import BATCH, SIDE, TOKENS, WIDTH, random
 from torch_neuronx.sweep.diffusers.shapes import (
@@ -228,3 +230,12 @@ INPUTS: dict[str, dict[str, Any]] = {
         "cap_feats": lambda model: [torch.randn(n, WIDTH) for n in (TOKENS, TOKENS - 3)],
     },
 }
+
+
+def trained(model: nn.Module) -> None:
+    """In training mode, for in evaluation the experts have no gradient."""
+    model.train()
+
+
+# What is done to a model before it runs.
+PREPARED: dict[str, Callable[[nn.Module], None]] = {"HiDreamImageTransformer2DModel": trained}
