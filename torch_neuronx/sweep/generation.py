@@ -34,11 +34,8 @@ def tokens(subject: Subject) -> torch.Tensor:
     given = {name: _on(value, model.device) for name, value in given.items() if value is not None}
     model.eval()  # see overrides.TRAINED
     torch.manual_seed(0)
-    return model.generate(
-        **given,
-        do_sample=False,
-        num_beams=1,
-    )
+    returned = model.generate(**given, do_sample=False, num_beams=1)
+    return getattr(returned, "sequences", returned)
 
 
 def _on(value: Any, device: torch.device) -> Any:

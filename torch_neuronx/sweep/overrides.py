@@ -3,6 +3,7 @@ where a type's classes differ: data only."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -67,7 +68,17 @@ GENERATION: dict[str, dict[str, Any]] = {
         "input_ids": None,
         "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
     },
-    "vibevoice": {"attention_mask": torch.ones(2, 8, dtype=torch.int64)},
+    "musicgen_decoder": {"input_ids": None, "inputs": lambda model: codes(model)},
+    "pop2piano": {
+        "input_ids": None,
+        "input_features": _normal(2, 8, 32),
+        "composer": "someone",
+        "generation_config": lambda model: composing(model),
+    },
+    "vibevoice": {
+        "attention_mask": torch.ones(2, 8, dtype=torch.int64),
+        "return_dict_in_generate": True,  # or it returns the sound alone, of which there is none
+    },
     "voxtral_realtime": {"input_ids": torch.tensor([[50, 51]] * 2)},  # sound for 8 tokens
 }
 
@@ -315,6 +326,13 @@ def delayed(model: Any) -> torch.Tensor:
     tokens = torch.full((2, start, config.num_channels), config.pad_token_id)
     tokens[:, 0] = config.bos_token_id
     return tokens
+
+
+def composing(model: Any) -> Any:
+    """How it generates, with a composer that it knows."""
+    found = copy.deepcopy(model.generation_config)
+    found.composer_to_feature_token = {"someone": 50}
+    return found
 
 
 def codes(model: Any) -> torch.Tensor:

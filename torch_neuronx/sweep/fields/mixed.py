@@ -50,8 +50,9 @@ FIELDS: dict[str, dict[str, Any]] = {
     "omdet-turbo": {
         "apply_layernorm_after_vision_backbone": False,
         "encoder_in_channels": [64, 128, 256],
-        "class_embed_dim": 16,
-        "text_projection_out_dim": 16,
+        "class_embed_dim": 64,
+        "text_projection_in_dim": 32,
+        "text_projection_out_dim": 64,
         "vision_features_channels": [32, 32, 32],
     },
     "paddleocr_vl_text": {
