@@ -62,9 +62,11 @@ def test_a_generator_stands_where_it_stood_for_every_run():
     assert torch.equal(subject.forward(), subject.forward())
 
 
-def test_a_refused_model_is_the_librarys_cause():
+def test_a_refused_model_says_why_and_is_the_librarys_cause():
     assert models.REFUSED
     for name in models.REFUSED:
         assert hasattr(libraries.load("diffusers").models, name)
         assert causes.of_reference(architecture(name)) == causes.LIBRARY
+        with pytest.raises(NotImplementedError, match=models.REFUSED[name]):
+            build(architecture(name))
     assert causes.of_reference(architecture("AutoencoderKL")) == causes.CONFIGURATION

@@ -62,7 +62,12 @@ def architectures() -> list[Architecture]:
 
 
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
-    """The model, in evaluation mode unless PREPARED says else, and the arguments of its forward."""
+    """The model, in evaluation mode unless PREPARED says else, and the arguments of its forward.
+
+    NotImplementedError with the reason for one that does not run by itself: where its forward does
+    nothing, it would pass."""
+    if architecture.model in REFUSED:
+        raise NotImplementedError(f"{architecture.model}: {REFUSED[architecture.model]}")
     model_class = getattr(libraries.load("diffusers").models, architecture.model)
     model = _constructed(model_class).eval()
     if architecture.model in PREPARED:

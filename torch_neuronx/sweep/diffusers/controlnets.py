@@ -137,7 +137,7 @@ def _beside_a_transformer(model: Any) -> None:
         n_layers=1,
         n_refiner_layers=1,
     )
-    model.from_transformer(model, transformer)
+    model.from_transformer(model, transformer.eval())
     model.gradient_checkpointing = False  # its forward asks, its constructor does not say
 
 
