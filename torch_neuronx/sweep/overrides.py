@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from torch_neuronx.sweep.rules import VOCABULARY
+
 _Maker = Callable[[Any], torch.Tensor]
 
 
@@ -68,7 +70,8 @@ GENERATION: dict[str, dict[str, Any]] = {
         "input_ids": None,
         "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
     },
-    "musicgen_decoder": {"input_ids": None, "inputs": lambda model: codes(model)},
+    # It has no default for the first, and drops what equals the second.
+    "musicgen_decoder": {"num_return_sequences": 1, "pad_token_id": VOCABULARY},
     "pop2piano": {
         "input_ids": None,
         "input_features": _normal(2, 8, 32),
@@ -265,6 +268,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         )
     },
     "pocket_tts_audio_tokenizer_decoder": {"latents": _normal(2, 32, 8)},
+    "pp_doclayout_v2": {"labels": None},  # it is for inference only
     "pp_formulanet": {"decoder_input_ids": _integers(48, 128, (2, 8))},
     "pp_ocrv5_mobile_rec": {"pixel_values": _normal(2, 3, 96, 64)},
     "pp_ocrv5_server_rec": {"pixel_values": _normal(2, 3, 48, 64)},

@@ -62,7 +62,7 @@ def _model(architecture: Architecture, level: int) -> nn.Module:
     torch.manual_seed(0)
     model = randomized(model_class(config).float())
     generation = getattr(model, "generation_config", None)
-    if getattr(generation, "decoder_start_token_id", 0) is None:
+    if generation is not None and getattr(generation, "decoder_start_token_id", 0) is None:
         generation.decoder_start_token_id = 0
     return model.train(architecture.family in TRAINED)
 

@@ -28,6 +28,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "moonshine_streaming": {"num_key_value_heads": 4},
     "muse_spark_audio": {"num_hidden_layers": 4, "patch_sizes": [5, 4, 2, 2]},
     "neucodec": {"quantization_dim": 64},
+    "pop2piano": {"composer_vocab_size": 1},
     "speech-encoder-decoder": {"pad_token_id": 0},
     "speecht5_hifigan": {"model_in_dim": 16},
     "time_series_transformer": {"prediction_length": 4, "num_time_features": 1},

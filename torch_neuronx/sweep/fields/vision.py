@@ -78,7 +78,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "mask2former": {"feature_size": 32},
     "mllama_vision_model": {"intermediate_layers_indices": [0, 1], "vision_output_dim": 96},
-    "pp_doclayout_v2": {"class_thresholds": [0.5, 0.5]},
+    "pp_doclayout_v2": {"class_thresholds": [0.5, 0.5], "class_order": [0, 1]},
     "pp_doclayout_v3": {"x4_feat_dim": 8},
     "pp_ocrv5_server_det": {
         "intraclass_block_config": _STRIPS,
