@@ -370,6 +370,7 @@ REFUSED: dict[str, str] = {
     "edgetam_video": "its forward takes a session, not tensors",
     "glm_image_vqmodel": "it has no forward, only encode",
     "qwen2_5_omni": "it has no forward: generate alone runs its parts",
+    "qwen3_omni_moe": "it has no forward: generate alone runs its parts",
     "sam2_video": "its forward takes a session of the library's, not tensors",
     "sam3_tracker_video": "its forward takes a session of the library's, not tensors",
     "sam3_video": "its forward takes a session of the library's, not tensors",

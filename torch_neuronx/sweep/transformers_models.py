@@ -22,6 +22,8 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
     The first that runs of ever less reduced models, each with its main input and with all that it
     may take. Where none runs, what the smallest one raised is raised.
     """
+    if getattr(libraries.load("transformers"), architecture.model).forward is nn.Module.forward:
+        raise NotImplementedError(f"{architecture.model} has no forward")
     failure: Exception | None = None
     for level in range(rules.LEVELS):
         try:

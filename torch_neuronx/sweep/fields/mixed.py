@@ -79,6 +79,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "qwen2_5_omni_thinker": {"vision_start_token_id": 9},
     "qwen2_5_vl_vision": {"window_size": 16, "fullatt_block_indexes": [1]},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 64},
     "qwen3_omni_moe_thinker": {"vision_start_token_id": 9},
     "shieldgemma2": {"yes_token_index": 90, "no_token_index": 91},
     "vision-encoder-decoder": {"pad_token_id": 0},
