@@ -89,7 +89,7 @@ class Worker:
         self._jobs = 0
 
     def run(self, job: Any) -> dict[str, Any]:
-        if self._jobs >= self._service.jobs:
+        if self._jobs >= self._service.jobs or self._is_full():
             self.stop()
         if self._process is None:
             self._start()
@@ -108,6 +108,10 @@ class Worker:
         except (EOFError, OSError):
             self._process.join(10)
             return self._lost(job, "crash", f"the process ended ({self._process.exitcode})")
+
+    def _is_full(self) -> bool:
+        """Whether what earlier jobs left in the process would count against the next one."""
+        return self._process is not None and _resident(self._process.pid) > self._limits.bytes / 2
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
