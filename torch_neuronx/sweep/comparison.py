@@ -3,8 +3,8 @@
 A float32 result may differ by the roundings of the layers on its way: each layer's dot products
 of n terms err by about sqrt(n) eps, and the errors of the layers add up. Where a result is
 further off, the model runs on the CPU in float64, and in float32 with the roundings of its ops
-moved; the device may be as far from float64 as those are, a few times over. So a cancellation, or
-a choice between two experts that are as good as equal, is measured and not guessed at. NaN,
+moved; the device may be as far from float64 as those are. So a cancellation, or a choice between
+two experts that are as good as equal, is measured and not guessed at. NaN,
 infinities and integers must be equal.
 """
 
@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_neuronx.sweep.roundings import ROUNDINGS
+
 Tensors = dict[str, torch.Tensor]
 
 
@@ -30,9 +32,6 @@ class Judges:
     exact: Tensors
     moved: Sequence[Tensors]
     precision: str = "float64"
-
-
-_TIMES_THE_CPU = 4.0  # how much further from float64 than the CPU another order of adding may be
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _judged(
     exact = judges.exact[name]
     ours, theirs = _error(given, exact), _error(wanted, exact)
     moved = max((_error(other[name], exact) for other in judges.moved if name in other), default=0)
-    if ours <= max(_TIMES_THE_CPU * theirs, _TIMES_THE_CPU * moved, limit):
+    if ours <= max(ROUNDINGS * theirs, moved, limit):
         return ""
     return (
         f"; from {judges.precision} the device is off by {ours:.2e}, the CPU by {theirs:.2e}, by "

@@ -9,10 +9,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+ROUNDINGS = 4
+
 
 class MovedRoundings(TorchDispatchMode):
-    """Within it, inexact numbers that an op returns are a rounding nearer to zero, or are not, at
-    random. Whole numbers stay, for models compare with them. Of equal elements topk takes any."""
+    """Within it, inexact numbers that an op returns are up to ROUNDINGS nearer to zero, at random:
+    so far another order of adding may be off. Whole numbers stay, for models compare with them. Of
+    equal elements topk takes any."""
 
     def __init__(self, seed: int):
         super().__init__()
@@ -28,9 +31,9 @@ class MovedRoundings(TorchDispatchMode):
     def _moved(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
-        down = torch.randint(0, 2, value.shape, generator=self._generator).bool()
-        nearer = value * (1 - torch.finfo(value.dtype).eps)
-        return torch.where(down & (value != value.round()), nearer, value)
+        steps = torch.randint(0, ROUNDINGS + 1, value.shape, generator=self._generator)
+        nearer = value * (1 - steps * torch.finfo(value.dtype).eps).to(value.dtype)
+        return torch.where(value != value.round(), nearer, value)
 
     def _topk(self, x: torch.Tensor, k: int, dim: int = -1, *rest: Any, **options: Any) -> Any:
         """Of the elements in a random order."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import re
 from typing import Any
 
 import torch
@@ -10,11 +12,12 @@ from torch import nn
 
 from torch_neuronx.sweep import libraries
 from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.rules import LAYERS
 from torch_neuronx.sweep.transformers_models import randomized
 
 BATCH = 2
 CLASSES = 10
-SIZES = (64, 96, 128, 160, 224, 256)  # pixels; the first one that a model takes
+SIZES = (64, 96, 128, 160, 224, 240, 256)  # pixels; the first one that a model takes
 _SMALL = (
     "atto",
     "femto",
@@ -44,12 +47,14 @@ def architectures(all_variants: bool) -> list[Architecture]:
     return found
 
 
-def _smallness(name: str) -> tuple[int, str]:
-    """Orders variants so that one whose name says that it is small comes first."""
+def _smallness(name: str) -> tuple[int, int, str]:
+    """Orders variants so that one whose name says that it is small comes first: by a word, then by
+    its first number."""
+    number = int((re.findall(r"\d+", name) or [0])[0])
     if name.startswith("test_"):
-        return -1, name
+        return -1, number, name
     at = [place for place, word in enumerate(_SMALL) if word in name]
-    return (min(at) if at else len(_SMALL)), name
+    return (min(at) if at else len(_SMALL)), number, name
 
 
 def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
@@ -74,11 +79,11 @@ def build(architecture: Architecture) -> tuple[nn.Module, dict[str, Any]]:
 def _created(timm: Any, name: str, size: int) -> nn.Module:
     torch.manual_seed(0)
     given = {"num_classes": CLASSES, "drop_rate": 0.0}
-    try:
-        model = timm.create_model(name, img_size=size, **given)
-    except TypeError:  # a model for images of any size
-        model = timm.create_model(name, **given)
-    return randomized(model.eval())
+    for more in ({"img_size": size, "depth": LAYERS}, {"img_size": size}):
+        # Not every model has a size of its images, or as many layers in each stage.
+        with contextlib.suppress(TypeError, ValueError):
+            return randomized(timm.create_model(name, **given, **more).eval())
+    return randomized(timm.create_model(name, **given).eval())
 
 
 def _inputs(model: nn.Module, size: int) -> dict[str, Any]:
