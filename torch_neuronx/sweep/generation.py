@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.overrides import ASSISTANTS, GENERATION
+from torch_neuronx.sweep.overrides import GENERATION, NOT_GREEDY
 from torch_neuronx.sweep.subject import Subject
 
 NEW_TOKENS = 4
@@ -16,7 +16,7 @@ _TASKS = {"CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "SPEECH_SEQ
 
 
 def applies(architecture: Architecture, model: nn.Module) -> bool:
-    if architecture.family in ASSISTANTS:
+    if architecture.family in NOT_GREEDY:
         return False
     can = getattr(model, "can_generate", None)
     return bool(_TASKS.intersection(architecture.tasks)) and can is not None and can()

@@ -42,8 +42,8 @@ ALSO: dict[str, tuple[str, ...]] = {
     "time_series_transformer": ("future_values", "future_time_features"),
 }
 
-# Model types that generate only as the assistant of another.
-ASSISTANTS = {"gemma4_assistant", "gemma4_unified_assistant"}
+# Model types that generate only as the assistant of another, or begin with random tokens.
+NOT_GREEDY = {"diffusion_gemma", "gemma4_assistant", "gemma4_unified_assistant"}
 
 
 def pi0() -> dict[str, Any]:
