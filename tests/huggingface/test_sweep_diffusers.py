@@ -8,6 +8,7 @@ import torch
 from torch_neuronx.sweep import causes, libraries
 from torch_neuronx.sweep import diffusers as models
 from torch_neuronx.sweep.catalog import Architecture
+from torch_neuronx.sweep.diffusers.rules import rule
 from torch_neuronx.sweep.subject import Subject, build
 
 
@@ -30,17 +31,35 @@ def test_rows_name_arguments_that_classes_have(table):
         "AutoencoderKLAllegro",  # prepared: it encodes in tiles only
         "AutoencoderOobleck",  # weight_norm
         "ConsistencyDecoderVAE",  # noise from a generator
+        "Cosmos3OmniTransformer",  # several modalities in one sequence
+        "Flux2Transformer2DModel",  # positions along four axes
         "HunyuanDiT2DControlNetModel",
+        "LTX2VideoTransformer3DModel",  # video beside audio
+        "NucleusMoEImageTransformer2DModel",  # parameters that its constructor does not initialise
         "StableCascadeUNet",
         "ZImageControlNetModel",  # prepared: it takes parts of a transformer
+        "ZImageTransformer2DModel",  # lists of tensors
     ],
 )
 def test_a_model_is_small_and_has_gradients(model):
     subject = build(architecture(model))
     returned = subject.forward()
-    assert sum(p.numel() for p in subject.model.parameters()) < 400_000
+    assert sum(p.numel() for p in subject.model.parameters()) < 500_000
     gradients = subject.gradients(returned)
     assert gradients and all(bool(g.isfinite().all()) for g in gradients.values())
+
+
+def test_a_model_is_the_same_each_time():
+    first, second = (build(architecture("NucleusMoEImageTransformer2DModel")) for _ in range(2))
+    for name, parameter in first.model.state_dict().items():
+        assert torch.equal(parameter, second.model.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("axes", [(64, 64), (16, 56, 56), [32, 32, 32, 32]])
+def test_axes_of_rotary_embeddings_share_a_small_head(axes):
+    reduced = rule("axes_dims_rope", axes)
+    assert (type(reduced), len(reduced)) == (type(axes), len(axes))
+    assert sum(reduced) == rule("attention_head_dim", 128)
 
 
 def test_a_copy_has_its_own_weights_where_weight_norm_derives_them():

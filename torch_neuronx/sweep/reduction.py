@@ -40,13 +40,9 @@ def arguments(config_class: type, level: int = 0) -> dict[str, Any]:
         given.update(_tokens(defaults))
         given.update(_kinds_of_layers(config_class, defaults))
     given.update(_rotary_sections(config_class, {**given, **of_type}))
-    changed = {
-        name: list(value)
-        if isinstance(value, tuple)
-        else value  # as in a file, where all are lists
-        for name, value in given.items()
-        if value != defaults.get(name)
-    }
+    changed = {name: value for name, value in given.items() if value != defaults.get(name)}
+    # As in a configuration's file, which has no tuples.
+    changed = {n: list(v) if isinstance(v, tuple) else v for n, v in changed.items()}
     known = dict(of_type)
     for key, spec in (getattr(config_class, "sub_configs_defaults", None) or {}).items():
         nested = _nested(spec, known.pop(key, {}), level)
