@@ -26,6 +26,48 @@ def _integers(low: int, high: int, shape: tuple[int, ...]) -> _Maker:
     return lambda model: torch.randint(low, high, shape)
 
 
+def captions(model: Any) -> torch.Tensor:
+    """The tokens that stand for an image, four of them, and four ordinary ones."""
+    tokens = torch.randint(64, 128, (2, 8))
+    tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
+    return tokens
+
+
+def delayed(model: Any) -> torch.Tensor:
+    """The start of each of a decoder's channels, and nothing yet as far as they are delayed."""
+    config = model.config.decoder_config
+    start = max(model.config.delay_pattern) + 1
+    tokens = torch.full((2, start, config.num_channels), config.pad_token_id)
+    tokens[:, 0] = config.bos_token_id
+    return tokens
+
+
+def composing(model: Any) -> Any:
+    """How it generates, with a composer that it knows."""
+    found = copy.deepcopy(model.generation_config)
+    found.composer_to_feature_token = {"someone": 50}
+    return found
+
+
+def codes(model: Any) -> torch.Tensor:
+    """A row of tokens for each codebook of each of two samples."""
+    return torch.randint(0, model.config.vocab_size, (2 * model.config.num_codebooks, 8))
+
+
+def drafts(model: Any) -> torch.Tensor:
+    """What an assistant gets from its model: a token's embedding beside a hidden state."""
+    return torch.randn(2, 1, 2 * model.config.backbone_hidden_size)
+
+
+def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
+    """Keys and values of the layers whose cache an assistant shares."""
+    text = model.config.get_text_config()
+    return {
+        kind: tuple(torch.randn(2, layer.num_key_value_heads, 8, layer.head_dim) for _ in "kv")
+        for kind, layer in zip(text.layer_types, text.per_layer_config, strict=True)
+    }
+
+
 # Model types that cannot be differentiated in evaluation mode; there is no dropout in either.
 TRAINED = {"reformer", "rwkv"}
 
@@ -65,7 +107,7 @@ def image_and_text(model: Any) -> torch.Tensor:
 # Arguments of generate in place of forward's; a callable gets the model, and None removes one.
 GENERATION: dict[str, dict[str, Any]] = {
     "blip": {"pad_token_id": None},  # it passes one itself
-    "dia": {"decoder_input_ids": lambda model: delayed(model)},
+    "dia": {"decoder_input_ids": delayed},
     "kyutai_speech_to_text": {
         "input_ids": None,
         "input_values": _normal(2, 1, 8 * 1920),  # 1920 samples a token
@@ -76,7 +118,7 @@ GENERATION: dict[str, dict[str, Any]] = {
         "input_ids": None,
         "input_features": _normal(2, 8, 32),
         "composer": "someone",
-        "generation_config": lambda model: composing(model),
+        "generation_config": composing,
     },
     "vibevoice": {
         "attention_mask": torch.ones(2, 8, dtype=torch.int64),
@@ -156,12 +198,12 @@ INPUTS: dict[str, dict[str, Any]] = {
             torch.arange(model.videomae.embeddings.num_patches).repeat(2, 1) % 2 == 1
         )
     },
-    "blip-2": {"input_ids": lambda model: captions(model)},
+    "blip-2": {"input_ids": captions},
     "blip_2_qformer": {
         "encoder_hidden_states": lambda model: torch.randn(2, 4, model.config.encoder_hidden_size)
     },
-    "clap": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
-    "clap_audio_model": {"input_features": lambda model: torch.randn(2, 1, 64, 32)},
+    "clap": {"input_features": _normal(2, 1, 64, 32)},
+    "clap_audio_model": {"input_features": _normal(2, 1, 64, 32)},
     "decision_transformer": {
         "states": _normal(2, 8, 17),
         "actions": _normal(2, 8, 4),
@@ -181,9 +223,9 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "gemma4_assistant": {
         "input_ids": None,
-        "inputs_embeds": lambda model: drafts(model),
+        "inputs_embeds": drafts,
         "position_ids": torch.full((2, 1), 7),
-        "shared_kv_states": lambda model: shared_states(model),
+        "shared_kv_states": shared_states,
     },
     "gemma4_audio": {
         "input_features": lambda model: torch.randn(
@@ -193,9 +235,9 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "gemma4_unified_assistant": {
         "input_ids": None,
-        "inputs_embeds": lambda model: drafts(model),
+        "inputs_embeds": drafts,
         "position_ids": torch.full((2, 1), 7),
-        "shared_kv_states": lambda model: shared_states(model),
+        "shared_kv_states": shared_states,
     },
     "gemma4_vision": {
         "pixel_values": lambda model: torch.rand(2, 36, 3 * model.config.patch_size**2),
@@ -212,9 +254,9 @@ INPUTS: dict[str, dict[str, Any]] = {
             32, *[model.config.patch_size * model.config.spatial_merge_size] * 2, 3
         ),
     },
-    "instructblip": {"input_ids": lambda model: captions(model)},
+    "instructblip": {"input_ids": captions},
     "instructblipvideo": {
-        "input_ids": lambda model: captions(model),
+        "input_ids": captions,
         "pixel_values": _normal(2, 4, 3, 32, 32),
     },
     "jev": {  # one prompt of two questions
@@ -245,9 +287,9 @@ INPUTS: dict[str, dict[str, Any]] = {
         "attention_mask": torch.ones(2, 16, dtype=torch.int64),
     },
     "musicgen": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
-    "musicgen_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "musicgen_decoder": {"input_ids": codes, "labels": None},
     "musicgen_melody": {"decoder_input_ids": lambda model: codes(model.decoder), "labels": None},
-    "musicgen_melody_decoder": {"input_ids": lambda model: codes(model), "labels": None},
+    "musicgen_melody_decoder": {"input_ids": codes, "labels": None},
     "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": _normal(2, 8, 32)},
     "omdet-turbo": {
         "classes_input_ids": _integers(48, 128, (4, 8)),
@@ -314,53 +356,6 @@ INPUTS: dict[str, dict[str, Any]] = {
     "vit_mae": {"noise": _uniform(2, 16)},  # masks those of the least
     "xcodec2": {"input_values": _normal(2, 1, 2000), "input_features": _normal(2, 6, 32)},
 }
-
-
-def captions(model: Any) -> torch.Tensor:
-    """The tokens that stand for an image, four of them, and four ordinary ones."""
-    tokens = torch.randint(64, 128, (2, 8))
-    tokens[:, :4] = getattr(model.config, "image_token_id", None) or model.config.video_token_id
-    return tokens
-
-
-def delayed(model: Any) -> torch.Tensor:
-    """The start of each of a decoder's channels, and nothing yet as far as they are delayed."""
-    config = model.config.decoder_config
-    start = max(model.config.delay_pattern) + 1
-    tokens = torch.full((2, start, config.num_channels), config.pad_token_id)
-    tokens[:, 0] = config.bos_token_id
-    return tokens
-
-
-def composing(model: Any) -> Any:
-    """How it generates, with a composer that it knows."""
-    found = copy.deepcopy(model.generation_config)
-    found.composer_to_feature_token = {"someone": 50}
-    return found
-
-
-def codes(model: Any) -> torch.Tensor:
-    """A row of tokens for each codebook of each of two samples."""
-    return torch.randint(0, model.config.vocab_size, (2 * model.config.num_codebooks, 8))
-
-
-def drafts(model: Any) -> torch.Tensor:
-    """What an assistant gets from its model: a token's embedding beside a hidden state."""
-    return torch.randn(2, 1, 2 * model.config.backbone_hidden_size)
-
-
-def shared_states(model: Any) -> dict[str, tuple[torch.Tensor, ...]]:
-    """Keys and values of the layers whose cache an assistant shares."""
-    text = model.config.get_text_config()
-    return {
-        kind: tuple(torch.randn(2, layer.num_key_value_heads, 8, layer.head_dim) for _ in "kv")
-        for kind, layer in zip(text.layer_types, text.per_layer_config, strict=True)
-    }
-
-
-def _patches(model: Any) -> int:
-    """Of an image."""
-    return int((model.config.image_size // model.config.patch_size) ** 2)
 
 
 # Model types that the library does not run in full on any device, with the reason.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_neuronx.sweep.diffusers.rules import random
+from torch_neuronx.sweep.diffusers.shapes import random
 
 _MONO = {"sample": random(1, 64)}
 _STEREO = {"sample": random(2, 64)}

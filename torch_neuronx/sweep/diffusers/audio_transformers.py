@@ -11,14 +11,8 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, WIDTH, random
-from torch_neuronx.sweep.diffusers.shapes import (
-    PADDED,
-    STEPS,
-    TIMES,
-    integers,
-    positions,
-)
+from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.shapes import PADDED, STEPS, TIMES, integers, positions, random
 
 FIELDS: dict[str, dict[str, Any]] = {
     "AceStepTransformer1DModel": {

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS, random
+from torch_neuronx.sweep.diffusers.rules import BATCH, TOKENS
+from torch_neuronx.sweep.diffusers.shapes import random
 
 _RESIDUES = 5  # kinds of
 _IMAGE = {"sample": random(3, 16, 16)}

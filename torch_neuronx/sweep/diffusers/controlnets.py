@@ -7,15 +7,8 @@ from typing import Any
 import torch
 
 from torch_neuronx.sweep import libraries
-from torch_neuronx.sweep.diffusers.rules import (
-    BATCH,
-    FRAMES,
-    SIDE,
-    TOKENS,
-    WIDTH,
-    prompt_of_frames,
-    random,
-)
+from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.shapes import prompt_of_frames, random
 
 _LATENTS = random(4, SIDE, SIDE)
 _PATCHES = random(SIDE * SIDE, 64)
@@ -23,7 +16,6 @@ _LEVELS = {
     "block_out_channels": (16, 32),
     "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
 }
-_JOINT = {"axes_dims_rope": (4, 2, 2)}
 
 FIELDS: dict[str, dict[str, Any]] = {
     "ControlNetModel": _LEVELS,
@@ -44,7 +36,6 @@ FIELDS: dict[str, dict[str, Any]] = {
         "model_channels": 32,
         "n_controlnet_blocks": 1,
     },
-    "FluxControlNetModel": {**_JOINT, "num_single_layers": 1},
     "HunyuanDiT2DControlNetModel": {
         "cross_attention_dim_t5": 16,
         "in_channels": 4,
@@ -54,7 +45,6 @@ FIELDS: dict[str, dict[str, Any]] = {
         "text_len_t5": TOKENS,
         "transformer_num_layers": 4,
     },
-    "QwenImageControlNetModel": _JOINT,
     "SD3ControlNetModel": {"in_channels": 4},
     "SanaControlNetModel": {
         "cross_attention_head_dim": 8,

@@ -60,16 +60,6 @@ def _applied(change: Callable[[int], int], default: Any) -> Any:
     return type(default)(change(int(default)))
 
 
-def random(*shape: int) -> Callable[[Any], torch.Tensor]:
-    """For a table of inputs: a batch of normal numbers of this shape."""
-    return lambda model: torch.randn(BATCH, *shape)
-
-
-def prompt_of_frames(model: Any) -> torch.Tensor:
-    """A prompt for each frame of a batch of videos."""
-    return torch.randn(BATCH * FRAMES, TOKENS, WIDTH)
-
-
 def _field(config: Any, *names: str, default: int = WIDTH) -> int:
     for name in names:
         value = getattr(config, name, None)

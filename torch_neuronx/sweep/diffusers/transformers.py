@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, SIDE, TOKENS, WIDTH, random
+from torch_neuronx.sweep.diffusers.rules import BATCH, SIDE, TOKENS, WIDTH
 from torch_neuronx.sweep.diffusers.shapes import (
     PADDED,
     STEPS,
@@ -20,6 +20,7 @@ from torch_neuronx.sweep.diffusers.shapes import (
     integers,
     packed,
     positions,
+    random,
 )
 
 _PATCHES = (SIDE // 2) ** 2  # of an image that a model cuts into patches of 2 by 2

@@ -11,15 +11,8 @@ from typing import Any
 
 import torch
 
-from torch_neuronx.sweep.diffusers.rules import (
-    BATCH,
-    FRAMES,
-    SIDE,
-    TOKENS,
-    WIDTH,
-    prompt_of_frames,
-    random,
-)
+from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.shapes import prompt_of_frames, random
 
 _VIDEO_LATENTS = random(4, FRAMES, SIDE, SIDE)
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-import torch_neuronx
-from torch_neuronx.sweep.diffusers.rules import random
+from torch_neuronx.sweep.diffusers.shapes import frozen, random
 
 _TILE = (8, 16, 16)  # frames, height and width
 _VIDEO = {"sample": random(3, 5, 16, 16)}
@@ -172,14 +171,7 @@ def _in_tiles(model: Any) -> None:
     model.kernel, model.stride = _TILE, _TILE
 
 
-def _flex(model: Any) -> None:
-    """It has no other attention than FlexAttention, which has no backward on the CPU, and on the
-    device wants to be asked for."""
-    model.requires_grad_(False)
-    torch_neuronx.enable_flex_attention()
-
-
 PREPARED: dict[str, Callable[[Any], None]] = {
     "AutoencoderKLAllegro": _in_tiles,
-    "LTX2VideoDiffusionDecoderModel": _flex,
+    "LTX2VideoDiffusionDecoderModel": frozen,
 }

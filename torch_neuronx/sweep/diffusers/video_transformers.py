@@ -12,12 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH, random
-from torch_neuronx.sweep.diffusers.shapes import (
-    PADDED,
-    STEPS,
-    frames_first,
-)
+from torch_neuronx.sweep.diffusers.rules import BATCH, FRAMES, SIDE, TOKENS, WIDTH
+from torch_neuronx.sweep.diffusers.shapes import PADDED, STEPS, frames_first, frozen, random
 
 _TWO = {"num_layers": 2}  # for what the last layer does to the prompt is not returned
 _COGVIDEO = {"max_text_seq_length": TOKENS, "sample_frames": 4 * FRAMES - 3}
@@ -295,11 +291,6 @@ def wan_cache(model: Any) -> Any:
     from diffusers.models.transformers.transformer_wan_animate_2 import WanAnimate2KVCache
 
     return WanAnimate2KVCache(model.config.num_layers)
-
-
-def frozen(model: nn.Module) -> None:
-    """Without gradients: on the CPU FlexAttention, which these insist on, refuses them."""
-    model.requires_grad_(False)
 
 
 # What is done to a model before it runs.

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_neuronx.sweep.fields.vision import EFFICIENTNET
+
 FIELDS: dict[str, dict[str, Any]] = {
     "align": {"projection_dim": 40},
-    "align_vision_model": {
-        "in_channels": [32, 16, 24, 40, 80, 112, 192],
-        "out_channels": [16, 24, 40, 80, 112, 192, 320],
-        "width_coefficient": 0.125,
-        "depth_coefficient": 0.1,
-        "hidden_dim": 40,
-    },
+    "align_vision_model": {**EFFICIENTNET, "hidden_dim": 40},
     "apertus1p5": {
         "image_token_offset": 128,  # two codebooks follow the text's tokens
         "audio_token_offset": 256,

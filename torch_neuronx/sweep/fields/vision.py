@@ -19,6 +19,21 @@ _STRIPS = {
     "vertical_long_to_small_conv_shortratio": [[3, 1], [1, 1], [1, 0]],
 }
 
+_DETECTOR = {
+    "intraclass_block_config": _STRIPS,
+    "kernel_list": [3, 2, 2],
+    "neck_out_channels": 32,
+    "scale_factor_list": [1, 2, 4, 8],
+}
+
+# Its stages, of which two model types have their own copy.
+EFFICIENTNET = {
+    "in_channels": [32, 16, 24, 40, 80, 112, 192],
+    "out_channels": [16, 24, 40, 80, 112, 192, 320],
+    "width_coefficient": 0.125,
+    "depth_coefficient": 0.1,
+}
+
 FIELDS: dict[str, dict[str, Any]] = {
     "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "chmv2": {"post_process_channels": [8, 16, 32, 32]},
@@ -59,13 +74,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "num_attention_heads": 8,
         "fine_matching_slice_dim": 4,
     },
-    "efficientnet": {
-        "in_channels": [32, 16, 24, 40, 80, 112, 192],
-        "out_channels": [16, 24, 40, 80, 112, 192, 320],
-        "width_coefficient": 0.125,
-        "depth_coefficient": 0.1,
-        "hidden_dim": 160,
-    },
+    "efficientnet": {**EFFICIENTNET, "hidden_dim": 160},
     "exaone4_5_vision": {"window_size": 32, "fullatt_block_indexes": [1]},
     "gemma3n_vision": {"architecture": "mobilenetv4_conv_small_035", "hidden_size": 448},
     "hiera": {"decoder_hidden_size": 32, "decoder_depth": 1, "decoder_num_heads": 4},
@@ -80,18 +89,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "mllama_vision_model": {"intermediate_layers_indices": [0, 1], "vision_output_dim": 96},
     "pp_doclayout_v2": {"class_thresholds": [0.5, 0.5], "class_order": [0, 1]},
     "pp_doclayout_v3": {"x4_feat_dim": 8},
-    "pp_ocrv5_server_det": {
-        "intraclass_block_config": _STRIPS,
-        "kernel_list": [3, 2, 2],
-        "neck_out_channels": 32,
-        "scale_factor_list": [1, 2, 4, 8],
-    },
-    "pp_ocrv6_medium_det": {
-        "intraclass_block_config": _STRIPS,
-        "kernel_list": [3, 2, 2],
-        "neck_out_channels": 32,
-        "scale_factor_list": [1, 2, 4, 8],
-    },
+    "pp_ocrv5_server_det": _DETECTOR,
+    "pp_ocrv6_medium_det": _DETECTOR,
     "pp_ocrv6_small_det": {"layer_list_out_channels": [48, 96, 192, 384], "neck_out_channels": 32},
     "pp_ocrv6_small_rec": {"backbone_config": {"model_type": "pp_lcnet_v4"}},
     "pp_ocrv6_tiny_rec": {"backbone_config": {"model_type": "pp_lcnet_v4"}},
