@@ -42,7 +42,10 @@ def table(results: Results) -> str:
         if verdict == "passed":
             for what in ("host", "remarks"):
                 rows.append((f"  with {what}", *(_with(what, results, mode) for mode in modes)))
-    return "\n".join(f"{row[0]:24}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in rows)
+    wide = 2 + max(map(len, modes), default=0)
+    return "\n".join(
+        f"{row[0]:24}" + "".join(f"{cell:>{wide}}" for cell in row[1:]) for row in rows
+    )
 
 
 def _with(what: str, results: Results, mode: str) -> str:
