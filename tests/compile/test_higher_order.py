@@ -5,6 +5,7 @@ import torch
 from agreement import on, random, same
 from graphs import compiled
 from oracle import CLOSE, agree_compiled, run
+from torch._higher_order_ops._invoke_quant import InvokeQuant
 from torch._higher_order_ops.while_loop import while_loop
 
 
@@ -277,6 +278,15 @@ def test_a_region_of_several_shapes():
             function(on("neuron", random(n)), on("neuron", random(m))),
             program(random(n), random(m)),
         )
+
+
+def test_what_another_backend_may_quantize():
+    quantized = InvokeQuant()
+
+    def program(x, y):
+        return quantized(lambda x, y: (x.sin() * y,), x, y, scheme="anything")[0] + 1
+
+    agree_compiled(program, random(3, 4), random(3, 4, seed=1))
 
 
 class Halved(torch.autograd.Function):

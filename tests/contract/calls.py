@@ -11,7 +11,7 @@ import torch
 from . import undetermined
 from .comparison import same, tensors
 from .databases import Operator, Sample
-from .sides import in_double, on_cpu, on_device
+from .sides import in_other, on_cpu, on_device
 
 
 class NotApplicable(Exception):
@@ -23,7 +23,7 @@ def compare(operator: Operator, sample: Sample, theirs: Callable, ours: Callable
     with torch.no_grad():
         want = reference(_and_inputs(theirs), on_cpu(sample))
         got = call(_and_inputs(ours), on_device(sample, operator.host))
-        agree(operator, got, want, sample, lambda: call(_and_inputs(theirs), in_double(sample)))
+        agree(operator, got, want, sample, lambda: call(_and_inputs(theirs), in_other(sample)))
 
 
 def _and_inputs(function: Callable) -> Callable:
@@ -44,9 +44,9 @@ def call(function: Callable, sample: Sample) -> Any:
 
 
 def agree(operator: Operator, got: Any, want: Any, sample: Sample, exact: Callable) -> None:
-    """Raises Difference; `exact()` is the result in float64."""
+    """Raises Difference; `exact()` is the result in another precision."""
     part = functools.partial(undetermined.determined, operator.name, sample)
-    same(got, want, inputs(sample), part, exact)
+    same(got, want, (inputs(sample), sample.steps), part, exact)
 
 
 def inputs(sample: Sample) -> Any:

@@ -23,7 +23,7 @@ import torch_neuronx
 from .calls import NotApplicable, agree, differentiable, inputs, leaves
 from .comparison import Difference, tensors
 from .databases import Operator, Sample
-from .sides import double, in_double, on_cpu, on_device, placed
+from .sides import in_other, on_cpu, on_device, other_precision, placed
 
 # The graph that AOTAutograd hands to every backend, run op by op: PyTorch's own tracing.
 TRACED = "aot_eager"
@@ -169,14 +169,14 @@ def _compare(
     sides = [on_device(r.sample, operator.host) for r in references]
     cotangents = [[placed(t, "neuron") for t in r.cotangents] for r in references]
     for reference, got in zip(references, measure(ours, sides, cotangents), strict=True):
-        exact = _in_double(measure, operator, reference)
+        exact = _in_other(measure, operator, reference)
         agree(operator, got, reference.want, reference.sample, exact)
 
 
-def _in_double(measure: Measure, operator: Operator, reference: _Reference) -> Callable[[], Any]:
+def _in_other(measure: Measure, operator: Operator, reference: _Reference) -> Callable[[], Any]:
     def exact() -> Any:
-        cotangents = [double(t) for t in reference.cotangents]
-        return measure(_each(operator.function), [in_double(reference.sample)], [cotangents])[0]
+        cotangents = [other_precision(reference.sample)(t) for t in reference.cotangents]
+        return measure(_each(operator.function), [in_other(reference.sample)], [cotangents])[0]
 
     return exact
 

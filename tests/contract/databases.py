@@ -19,7 +19,8 @@ import torch
 class Sample:
     """One call. `differentiable` picks from its result what a backward pass may start from.
 
-    `random` says that the numbers of its result depend on the generator.
+    `random` says that the numbers of its result depend on the generator. `steps` is a tensor of the
+    dtype that it computes in, where that is a coarser one than those of its arguments.
     """
 
     args: tuple[Any, ...]
@@ -27,6 +28,7 @@ class Sample:
     differentiable: Callable[[Any], Any] = lambda result: result
     broadcasts_input: bool = False
     random: bool = False
+    steps: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)

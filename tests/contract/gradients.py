@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map
 from .calls import NotApplicable, agree, call, differentiable, inputs, leaves, reference
 from .comparison import tensors
 from .databases import Operator, Sample
-from .sides import double, in_double, on_cpu, on_device, placed
+from .sides import in_other, on_cpu, on_device, other_precision, placed
 
 Tensors = list[torch.Tensor]
 
@@ -47,8 +47,9 @@ def _backward(operator: Operator, sample: Sample, wanted: slice) -> None:
     got = _gradients(device, call(operator.function, device), given)
 
     def exact() -> Any:
-        wide = _with_gradients(in_double(sample), wanted)
-        return _gradients(wide, call(operator.function, wide), [double(t) for t in cotangents])
+        convert = other_precision(sample)
+        other = _with_gradients(in_other(sample), wanted)
+        return _gradients(other, call(operator.function, other), [convert(t) for t in cotangents])
 
     agree(operator, got, want, sample, exact)
 
@@ -78,7 +79,7 @@ def gradgrad(operator: Operator, sample: Sample) -> None:
 
     want = _refused(run, on_cpu(sample), lambda t: placed(t, "cpu"))
     got = run(on_device(sample, operator.host), lambda t: placed(t, "neuron"))
-    agree(operator, got, want, sample, lambda: run(in_double(sample), double))
+    agree(operator, got, want, sample, lambda: run(in_other(sample), other_precision(sample)))
 
 
 def jvp(operator: Operator, sample: Sample) -> None:
@@ -102,7 +103,7 @@ def jvp(operator: Operator, sample: Sample) -> None:
     got = _pushed_forward(operator, on_device(sample, operator.host), tangents(device))
 
     def exact() -> Any:
-        return _pushed_forward(operator, in_double(sample), tangents(double))
+        return _pushed_forward(operator, in_other(sample), tangents(other_precision(sample)))
 
     agree(operator, got, want, sample, exact)
 

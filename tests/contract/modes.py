@@ -14,7 +14,7 @@ import torch
 from .calls import NotApplicable, agree, call, compare, reference
 from .comparison import Difference, tensors
 from .databases import Operator, Sample
-from .sides import in_double, on_cpu, on_device, placed
+from .sides import in_other, on_cpu, on_device, placed
 
 
 def forward(operator: Operator, sample: Sample) -> None:
@@ -53,7 +53,7 @@ def _into(operator: Operator, sample: Sample, results: Any, make: Callable) -> N
         got = call(operator.function, _with_out(on_device(sample, operator.host), results, ours))
 
     def exact() -> Any:
-        result = call(operator.function, in_double(sample))
+        result = call(operator.function, in_other(sample))
         return result, result
 
     agree(operator, (got, ours), (want, theirs), sample, exact)

@@ -35,7 +35,7 @@ VARIANTS: dict[str, dict[str, bool]] = {
     "fused": {"fused": True},
     "capturable": {"capturable": True, "foreach": False},
     "capturable_foreach": {"capturable": True, "foreach": True},
-    "differentiable": {"differentiable": True},
+    "differentiable": {"differentiable": True, "foreach": False},
 }
 
 
@@ -76,7 +76,9 @@ def _samples(
         set_rng_seed(0)
         tensors = functools.partial(_tensors, dtype, requires_grad)
         args = (tensors(), [tensors() for _ in range(STEPS)])
-        yield Sample(args, {**kwargs, **flags, **iterations})
+        # A step that is counted on the device is a float32, and so are its powers.
+        steps = torch.zeros(()) if "capturable" in flags else None
+        yield Sample(args, {**kwargs, **flags, **iterations}, steps=steps)
 
 
 def _configurations(info: OptimizerInfo, capturable: bool) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
+from .comparison import tensors
 from .databases import Sample
 
 DEVICE = "neuron"
@@ -32,19 +34,33 @@ def on_device(sample: Sample, host: frozenset[int] = frozenset()) -> Sample:
     return replace(moved, args=args)
 
 
-def in_double(sample: Sample) -> Sample:
-    """On the CPU, with float64 or complex128 for what is rounded more coarsely."""
-    return _mapped(sample, lambda value: double(_tensor(value, "cpu")))
+def in_other(sample: Sample) -> Sample:
+    """On the CPU, in the other precision."""
+    convert = other_precision(sample)
+    return _mapped(sample, lambda value: convert(_tensor(value, "cpu")))
 
 
-def double(value: Any) -> Any:
+def other_precision(sample: Sample) -> Callable[[Any], Any]:
+    """Converts to float64, or to float32 where all of the sample is float64 already: how far the
+    results of the two are apart is the effect of roundings.
+    """
+    found = [t.dtype for t in tensors((sample.args, sample.kwargs)) if _is_rounded(t)]
+    is_double = found and all(torch.finfo(dtype).bits == 64 for dtype in found)
+    return functools.partial(_converted, torch.float32 if is_double else torch.float64)
+
+
+def _converted(dtype: torch.dtype, value: Any) -> Any:
     """A leaf that requires a gradient if `value` does."""
     if isinstance(value, torch.nn.Module):
-        return value.double()
-    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return value.to(dtype)
+    if not isinstance(value, torch.Tensor) or not _is_rounded(value):
         return value
-    wide = torch.complex128 if value.is_complex() else torch.float64
-    return value.detach().to(wide).requires_grad_(value.requires_grad)
+    dtype = dtype.to_complex() if value.is_complex() else dtype
+    return value.detach().to(dtype).requires_grad_(value.requires_grad)
+
+
+def _is_rounded(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def _mapped(sample: Sample, move: Callable[[Any], Any]) -> Sample:

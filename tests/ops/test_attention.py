@@ -78,6 +78,19 @@ def test_gradient_of_the_mask():
     torch.testing.assert_close(ours.grad.cpu(), mask.grad.float(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_gradients_of_half_precision(dtype):
+    """Differences of large numbers are taken in float32."""
+    q, k, v = (4 * x.to(dtype) for x in (Q, K, V))
+    ours = [x.to("neuron").requires_grad_() for x in (q, k, v)]
+    wants = [x.double().requires_grad_() for x in (q, k, v)]
+    got = torch.autograd.grad(F.scaled_dot_product_attention(*ours).float().sum(), ours)
+    want = torch.autograd.grad(formula(*wants).sum(), wants)
+    eps = torch.finfo(dtype).eps
+    for mine, theirs in zip(got, want, strict=True):
+        torch.testing.assert_close(mine.cpu().double(), theirs, rtol=eps, atol=2 * eps)
+
+
 def test_backward_drops_what_forward_dropped():
     """With values the identity the output is the dropped probabilities themselves."""
     q, k = (torch.randn(1, 2, 32, 8, device="neuron") for _ in range(2))
@@ -88,6 +101,60 @@ def test_backward_drops_what_forward_dropped():
     torch.testing.assert_close(v.grad.cpu(), p.detach().cpu().mT @ slope, rtol=1e-5, atol=1e-5)
     kept = (p != 0).float().mean().item()
     assert 0.45 < kept < 0.55
+
+
+def second_gradients(attention, *inputs):
+    """Of the squares of the first gradients."""
+    first = torch.autograd.grad(attention(*inputs).sin().sum(), inputs, create_graph=True)
+    return torch.autograd.grad(sum(g.square().sum() for g in first), inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("heads", [4, 2])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"causal": True}, {"scale": 0.2}, {"mask": torch.randn(6, 7)}, {"mask": Q @ K.mT > 0}],
+    ids=["plain", "causal", "scale", "float mask", "bool mask"],
+)
+def test_twice_backward(options, heads, dtype):
+    given = [x.to(dtype) for x in (Q, K[:, :heads], V[:, :heads])]
+
+    def attention(q, k, v, mask=None, causal=False, scale=None):
+        mask = mask if mask is None else mask.to("neuron")
+        return F.scaled_dot_product_attention(
+            q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=True
+        )
+
+    ours = [x.to("neuron").requires_grad_() for x in given]
+    wants = [x.double().requires_grad_() for x in given]
+    got = second_gradients(lambda *x: attention(*x, **options), *ours)
+    want = second_gradients(lambda *x: formula(*x, **options), *wants)
+    eps = torch.finfo(dtype).eps
+    for mine, theirs in zip(got, want, strict=True):
+        assert mine.dtype == dtype
+        largest = theirs.abs().max().item()  # of sums that cancel, what is rounded
+        torch.testing.assert_close(
+            mine.cpu().double(), theirs, rtol=16 * eps, atol=16 * eps * largest
+        )
+
+
+def test_twice_backward_drops_what_forward_dropped():
+    unit = torch.eye(7).expand(2, 4, 7, 7).to("neuron")
+
+    def dropped(q, k, v):
+        torch.manual_seed(0)
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+
+    q, k, v = (x.to("neuron").requires_grad_() for x in (Q, K, V))
+    factor = dropped(q, k, unit).detach().cpu().ne(0).double() * 2
+
+    def want(q, k, v):
+        return ((q @ k.mT / math.sqrt(8)).softmax(-1) * factor) @ v
+
+    wide = [x.double().requires_grad_() for x in (Q, K, V)]
+    got, want = second_gradients(dropped, q, k, v), second_gradients(want, *wide)
+    for mine, theirs in zip(got, want, strict=True):
+        torch.testing.assert_close(mine.cpu().double(), theirs, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

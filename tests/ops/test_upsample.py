@@ -68,6 +68,16 @@ def test_bytes_bfloat16_and_channels_last(mode):
     agree(resize, X2.to(memory_format=torch.channels_last), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [(4, 3), (3, 5), (11, 17)], ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("align", [False, True])
+def test_bytes_at_the_edges(align, mode, size):
+    """A pixel that is read several times past the edge has one weight, rounded once."""
+    x = torch.randint(0, 256, (64, 3, 4, 4), dtype=torch.uint8)
+    with compiling(False):
+        agree(lambda x: F.interpolate(x, size, mode=mode, align_corners=align), x)
+
+
 @pytest.mark.parametrize(("x", "mode"), [(X1, "linear"), (X3, "trilinear")], ids=["1d", "3d"])
 @pytest.mark.parametrize("scale", [0.6, 2.0])
 def test_corners_aligned(x, mode, scale):

@@ -84,6 +84,23 @@ def test_writes_as_functions():
     agree(lambda x: torch.diag_embed(x, 1, 0, 2), x)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: x[1],
+        lambda x: x[:, 1:4:2],
+        lambda x: x.transpose(0, 2),
+        lambda x: x[:2],
+        lambda x: x[:0],
+    ],
+    ids=["row", "gaps", "transposed", "beginning", "empty"],
+)
+def test_places_are_those_of_the_storage(part):
+    x = numbers(4, 5, 6)
+    agree(lambda x: torch.as_strided_copy(part(x), (3, 2), (7, 3), 2), x)
+    agree(lambda x, s: part(x).as_strided_scatter(s, (3, 2), (2, 1), 1), x[:3], numbers(3, 2))
+
+
 def test_join():
     x = numbers(4, 5, 6)
     agree(lambda x: torch.cat([x, torch.ones(0, device=x.device), x.long()], 1), x)

@@ -20,6 +20,7 @@ from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
 from torch_neuronx.lowering import graph, hlo
 from torch_neuronx.lowering.module import Module
+from torch_neuronx.lowering.storages import counts_places
 from torch_neuronx.lowering.value import LoweringError, Value
 
 # Tracing and MLIR share state between threads.
@@ -72,6 +73,8 @@ class _Planner:
     def plan(self, version: str) -> Plan:
         if any(isinstance(w, list) and doubts.writes_interact(w, self.call) for w in self.written):
             raise NoProgram("it writes to tensors that it also reads or writes elsewhere")
+        if counts_places(self.form.op) and not _is_whole(self.arguments[0], self.call):
+            raise NoProgram("its places are those of a storage of which the program sees a part")
         results = self._infer()
         targets = _pairs(self.written, self._new_values(results))
         if doubts.may_be_refused(self.call, targets, _dtypes(results)):
@@ -179,6 +182,14 @@ class _Planner:
             else:
                 returns.append(_argument_return(self.call, declared))
         return returns
+
+
+def _is_whole(spec: TensorSpec, call: Call) -> bool:
+    """Whether the tensor is its storage, in order, whenever the program runs."""
+    if spec.offset or spec.requires_offset:
+        return False
+    whole = torch.empty(spec.sizes, dtype=spec.dtype, device="meta")
+    return spec.strides == whole.stride() and call.bases[spec.base].nbytes == whole.nbytes
 
 
 def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:

@@ -48,11 +48,9 @@ def attention_backward(
     max_q, max_k, dropout_p, is_causal, philox_seed, philox_offset, *, scale=None,
 ):  # fmt: skip
     state = restored_state(philox_seed, philox_offset) if dropout_p > 0 else None
-    grad, q, k, v, result = (_four_d(x) for x in (grad, query, key, value, result))
+    grad, q, k, v = (_four_d(x) for x in (grad, query, key, value))
     lse = hlo.reshape(logsumexp, q.shape[:3])
-    gradients = _gradients(
-        grad, q, k, v, result, lse, attn_bias, dropout_p, state, is_causal, scale
-    )
+    gradients = _gradients(grad, q, k, v, lse, attn_bias, dropout_p, state, is_causal, scale)
     return tuple(
         hlo.convert(hlo.reshape(g, meta.shape), meta.dtype) if meta is not None and wanted else None
         for g, meta, wanted in zip(gradients, out, mask, strict=True)
@@ -78,7 +76,7 @@ def attention_for_cpu_backward(
     scale=None,
 ):  # fmt: skip
     gradients = _gradients(
-        grad, query, key, value, result, logsumexp, attn_mask, 0.0, None, is_causal, scale
+        grad, query, key, value, logsumexp, attn_mask, 0.0, None, is_causal, scale
     )
     return tuple(hlo.convert(g, meta.dtype) for g, meta in zip(gradients, out, strict=False))
 
@@ -169,7 +167,7 @@ def restored_state(seed, offset):
     return hlo.bitcast(hlo.concat(parts, 0), torch.uint64)
 
 
-def _gradients(grad, q, k, v, result, lse, bias, dropout_p, state, causal, scale):
+def _gradients(grad, q, k, v, lse, bias, dropout_p, state, causal, scale):
     """Gradients of q, k, v and the bias, in the compute dtype."""
     scale = _scale(scale, q)
     scores = _scores(q, k, _bias(bias, q, k), causal, scale)
@@ -178,10 +176,10 @@ def _gradients(grad, q, k, v, result, lse, bias, dropout_p, state, causal, scale
     grad_folded = _folded(grad, v.shape[1])
     dv = batched_product(_folded(hlo.convert(dropped, grad.dtype), v.shape[1]), grad_folded, (2, 2))
     dp = hlo.reshape(batched_product(grad_folded, v, (3, 3)), p.shape)
-    wide = hlo.convert(grad, p.dtype) * hlo.convert(result, p.dtype)
-    along = hlo.reduce(wide, [3], "add", keepdim=True)
-    dscores = (dp if state is None else _dropped(dp, state, dropout_p)) - along
-    dscores = p * dscores
+    dp = dp if state is None else _dropped(dp, state, dropout_p)
+    # The sum of grad * result is the same, but the result is rounded to its dtype.
+    along = hlo.reduce(p * dp, [3], "add", keepdim=True)
+    dscores = p * (dp - along)
     narrow = _folded(hlo.convert(dscores, q.dtype), k.shape[1])
     dq = hlo.reshape(batched_product(narrow, k, (3, 2)), q.shape)
     dk = batched_product(narrow, _folded(q, k.shape[1]), (2, 2))

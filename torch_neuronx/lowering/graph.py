@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.utils._pytree import tree_leaves
 
 from torch_neuronx.lowering import context, numbers, registry, verify
-from torch_neuronx.lowering.storages import Storage, Storages, is_strided
+from torch_neuronx.lowering.storages import Storage, Storages, counts_places
 from torch_neuronx.lowering.value import LoweringError, Meta, Value
 
 # The values of a graph's symbolic sizes: sympy's symbols to sympy's numbers.
@@ -120,7 +121,7 @@ class Interpreter:
         env: dict[fx.Node, Any] = {}
         remaining = iter(inputs)
         storages = Storages(self._meta, lambda n: concrete(n, self.symbols))
-        uses_storages = any(map(is_strided, module.graph.nodes))
+        uses_storages = any(counts_places(node.target) for node in module.graph.nodes)
         for node in module.graph.nodes:
             if node in skipped or node.op == "output":
                 continue
@@ -130,7 +131,7 @@ class Interpreter:
                 env[node] = _attribute(module, node)
             elif node.op == "call_function":
                 args, kwargs = fx.map_arg((node.args, node.kwargs), env.__getitem__)
-                if is_strided(node):
+                if counts_places(node.target):
                     env[node] = storages.apply(node, args, kwargs)
                 else:
                     env[node] = self.call(node, args, kwargs)
@@ -162,7 +163,8 @@ class Interpreter:
             return apply_rule(target, out, self._seen(node, args), kwargs)
         if isinstance(target, HigherOrderOperator):
             return self._higher_order(target, out, args, kwargs)
-        if getattr(target, "__module__", None) not in _PLAIN_MODULES:
+        is_plain = getattr(target, "__module__", None) in _PLAIN_MODULES
+        if not is_plain and not is_dataclass(target):  # which holds what an op takes as an option
             raise LoweringError(f"a graph to lower cannot call {target}")
         return target(*args, **kwargs)  # type: ignore[operator]
 

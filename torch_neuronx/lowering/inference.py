@@ -158,7 +158,7 @@ def _attention_backward(grad, query, key, value, attn_bias, mask, *args, **kwarg
 
 def _attention_on_cpu(query, key, value, mask=None, dropout_p=0.0, is_causal=False, *_, scale=None):
     return aten.scaled_dot_product_attention.default(
-        query, key, value, mask, dropout_p, is_causal, scale=scale
+        query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=True
     )
 
 

@@ -26,8 +26,9 @@ _READS = frozenset({aten.as_strided.default, aten.as_strided_copy.default})
 _WRITES = frozenset({aten.as_strided_scatter.default})
 
 
-def is_strided(node: fx.Node) -> bool:
-    return node.target in _READS or node.target in _WRITES
+def counts_places(op: Any) -> bool:
+    """Whether its strides and offset are those of the storage, not of the tensor."""
+    return op in _READS or op in _WRITES
 
 
 StorageKey = tuple[fx.Node, StorageWeakRef]

@@ -176,12 +176,21 @@ def _resampled_bytes(x, taps: list[Taps]):
         if np.all(table.weight == 1):
             x = resample(x, at, table)
             continue
-        shift = _weight_bits(table.weight)
-        weight = np.trunc(table.weight * 2.0**shift + np.copysign(0.5, table.weight))
+        joined = _joined_weights(table)
+        shift = _weight_bits(joined)
+        weight = np.trunc(joined * 2.0**shift + np.copysign(0.5, joined))
         whole = Taps(table.index, weight.astype(np.int32), table.valid, table.size)
         total = resample(hlo.convert(x, torch.int32), at, whole) + (1 << (shift - 1))
         x = hlo.convert(hlo.clamp(0, hlo.shr_arith(total, shift), 255), torch.uint8)
     return x
+
+
+def _joined_weights(table: Taps) -> np.ndarray:
+    """What reads one pixel several times, past an edge, has one weight there, rounded once."""
+    same = table.index[:, :, None] == table.index[:, None, :]
+    is_first = ~np.tril(same, -1).any(2)
+    weight = np.where(table.valid, table.weight, 0)
+    return np.where(is_first, (same * weight[:, None, :]).sum(2), 0)
 
 
 def _weight_bits(weight: np.ndarray) -> int:

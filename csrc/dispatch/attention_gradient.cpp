@@ -1,0 +1,200 @@
+// The gradient of fused attention as operators that have gradients themselves, for a second
+// backward pass: PyTorch has no derivative of the fused one.
+#include <ATen/OpMathType.h>
+#include <ATen/ops/_safe_softmax.h>
+#include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_backward.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/library.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace {
+
+using at::Tensor;
+using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+Tensor transposed(const Tensor& x) {
+  return x.transpose(-2, -1);
+}
+
+// Keys or values for each of `heads` query heads, neighbours of which share them.
+Tensor for_heads(const Tensor& x, int64_t heads) {
+  return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+}
+
+// What for_heads does, backwards.
+Tensor over_shared(const Tensor& gradient, const Tensor& like) {
+  if (gradient.size(1) == like.size(1)) return gradient;
+  return gradient.unflatten(1, {like.size(1), -1}).sum(2);
+}
+
+// The scores that do not take part at -infinity; undefined if all do.
+Tensor additive(const Tensor& bias, bool is_causal, const Tensor& like) {
+  constexpr double kOut = -std::numeric_limits<double>::infinity();
+  if (is_causal) {
+    auto keep = at::ones({like.size(-2), like.size(-1)}, like.options().dtype(at::kBool)).tril();
+    return at::zeros({}, like.options()).masked_fill(keep.logical_not(), kOut);
+  }
+  if (bias.defined() && bias.scalar_type() == at::kBool) {
+    return at::zeros({}, like.options()).masked_fill(bias.logical_not(), kOut);
+  }
+  return bias.defined() ? bias.to(like.scalar_type()) : Tensor();
+}
+
+// The factor of each probability, 0 or 1 / (1 - p). The fused gradient draws it again from the
+// saved state: of the values, with a unit matrix for the result's, it is the dropped probabilities.
+Tensor dropout_factor(
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& bias,
+    const Tensor& logsumexp,
+    double dropout_p,
+    bool is_causal,
+    const Tensor& seed,
+    const Tensor& offset,
+    std::optional<double> scale
+) {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  int64_t queries = query.size(2);
+  auto unit = at::eye(queries, query.options()).expand({query.size(0), query.size(1), -1, -1});
+  auto none = at::zeros({query.size(0), query.size(1), key.size(2), queries}, query.options());
+  auto dropped = std::get<2>(at::_scaled_dot_product_fused_attention_overrideable_backward(
+      unit,
+      query,
+      key,
+      none,
+      bias,
+      {false, false, true, false},
+      unit,
+      logsumexp,
+      Tensor(),
+      Tensor(),
+      queries,
+      key.size(2),
+      dropout_p,
+      is_causal,
+      seed,
+      offset,
+      scale
+  ));
+  return transposed(dropped).ne(0).div(1 - dropout_p);
+}
+
+// With P = softmax(scale Q K' + bias), M the dropout's factors and O = (P M) V, from dO.
+Gradients composed_backward(
+    const Tensor& grad,
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const Tensor& bias,
+    std::array<bool, 4> wanted,
+    const Tensor& logsumexp,
+    double dropout_p,
+    bool is_causal,
+    const Tensor& seed,
+    const Tensor& offset,
+    std::optional<double> given_scale
+) {
+  int64_t heads = query.size(1);
+  auto dtype = at::toOpMathType(query.scalar_type());
+  auto g = grad.to(dtype), q = query.to(dtype);
+  auto k = for_heads(key.to(dtype), heads), v = for_heads(value.to(dtype), heads);
+  double scale = given_scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+
+  auto scores = at::matmul(q, transposed(k)) * scale;
+  auto added = additive(bias, is_causal, scores);
+  auto p = at::_safe_softmax(added.defined() ? scores + added : scores, -1);
+  auto dp = at::matmul(g, transposed(v));
+  auto dropped = p;
+  if (dropout_p > 0) {
+    auto factor = dropout_factor(
+        query,
+        for_heads(key, heads),
+        bias,
+        logsumexp,
+        dropout_p,
+        is_causal,
+        seed,
+        offset,
+        given_scale
+    );
+    dropped = p * factor;
+    dp = dp * factor;
+  }
+  auto ds = p * (dp - (dp * p).sum(-1, /*keepdim=*/true));
+
+  Gradients result;
+  auto& [dq, dk, dv, dbias] = result;
+  if (wanted[0]) dq = (at::matmul(ds, k) * scale).to(query.scalar_type());
+  if (wanted[1]) {
+    dk = over_shared(at::matmul(transposed(ds), q) * scale, key).to(key.scalar_type());
+  }
+  if (wanted[2])
+    dv = over_shared(at::matmul(transposed(dropped), g), value).to(value.scalar_type());
+  if (wanted[3] && bias.defined()) dbias = ds.sum_to_size(bias.sizes()).to(bias.scalar_type());
+  return result;
+}
+
+bool needs_gradient(const Tensor& tensor) {
+  return tensor.defined() && tensor.requires_grad();
+}
+
+Gradients attention_backward(
+    const Tensor& grad,
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const Tensor& bias,
+    std::array<bool, 4> wanted,
+    const Tensor& out,
+    const Tensor& logsumexp,
+    const Tensor& cum_seq_q,
+    const Tensor& cum_seq_k,
+    c10::SymInt max_q,
+    c10::SymInt max_k,
+    double dropout_p,
+    bool is_causal,
+    const Tensor& seed,
+    const Tensor& offset,
+    std::optional<double> scale
+) {
+  if (at::GradMode::is_enabled() &&
+      (needs_gradient(grad) || needs_gradient(query) || needs_gradient(key) ||
+       needs_gradient(value) || needs_gradient(bias))) {
+    return composed_backward(
+        grad, query, key, value, bias, wanted, logsumexp, dropout_p, is_causal, seed, offset, scale
+    );
+  }
+  at::AutoDispatchBelowADInplaceOrView guard;
+  return at::_scaled_dot_product_fused_attention_overrideable_backward_symint(
+      grad,
+      query,
+      key,
+      value,
+      bias,
+      wanted,
+      out,
+      logsumexp,
+      cum_seq_q,
+      cum_seq_k,
+      std::move(max_q),
+      std::move(max_k),
+      dropout_p,
+      is_causal,
+      seed,
+      offset,
+      scale
+  );
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(attention_backward));
+}
