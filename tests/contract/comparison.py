@@ -95,10 +95,8 @@ def _is_as_exact(got: torch.Tensor, want: torch.Tensor, exact: torch.Tensor, bou
     want, exact = want.detach(), exact.detach()
     theirs = (want - exact).abs()
     if (ratio := torch.finfo(want.dtype).eps / torch.finfo(exact.dtype).eps) < 1:
-        theirs, exact = (
-            ratio * theirs,
-            want,
-        )  # of the coarser call, whose roundings are so much more
+        # The other call is the coarser one, and its roundings are so much larger.
+        theirs, exact = ratio * theirs, want
     allowed = ERRORS * theirs[theirs.isfinite()].amax() if theirs.isfinite().any() else 0.0
     got = got.to(exact.dtype)
     return torch.allclose(got, exact, rtol=bound, atol=bound + float(allowed), equal_nan=True)

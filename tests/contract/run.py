@@ -42,8 +42,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--samples", type=int, help="at most this many per operator")
     parser.add_argument(
-        "--share", type=float, default=1, help="of all these checks, drawn at random, always alike"
+        "--share", type=float, default=1, help="of all these checks, drawn at random by --seed"
     )
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
@@ -66,7 +67,7 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
     if options.share == 1:
         return found
-    return random.Random(0).sample(found, round(options.share * len(found)))
+    return random.Random(options.seed).sample(found, round(options.share * len(found)))
 
 
 def is_due(found: dict | None, again: str | None) -> bool:

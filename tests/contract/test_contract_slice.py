@@ -68,6 +68,25 @@ def test_a_difference_has_a_kind(kind, other):
     assert found.value.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("dtype", "other"), [(torch.float32, torch.float64), (torch.float64, torch.float32)], ids=str
+)
+def test_another_precision_tells_how_far_roundings_go(dtype, other):
+    """Of a sum that cancels, the last digits are lost in any order, but not the first ones."""
+    terms = torch.tensor([1e6, 1 / 3, -1e6, 1e-3], dtype=torch.float64)
+
+    def total(order, dtype):
+        return sum(terms[order].to(dtype))
+
+    want, got = total([0, 1, 2, 3], dtype), total([3, 0, 1, 2], dtype)
+    lost = (want - got).abs().item()
+    assert lost > tolerance([dtype], 4)
+    same(got, want, terms.to(dtype), exact=lambda: total([0, 1, 2, 3], other))
+    with pytest.raises(Difference, match="not close"):
+        wrong = want + 1000 * lost
+        same(wrong, want, terms.to(dtype), exact=lambda: total([0, 1, 2, 3], other))
+
+
 def test_more_terms_allow_more():
     eps = torch.finfo(torch.float32).eps
     assert tolerance([torch.float32], 100) - tolerance([torch.float32], 0) == pytest.approx(

@@ -187,10 +187,12 @@ def _resampled_bytes(x, taps: list[Taps]):
 
 def _joined_weights(table: Taps) -> np.ndarray:
     """What reads one pixel several times, past an edge, has one weight there, rounded once."""
-    same = table.index[:, :, None] == table.index[:, None, :]
-    is_first = ~np.tril(same, -1).any(2)
     weight = np.where(table.valid, table.weight, 0)
-    return np.where(is_first, (same * weight[:, None, :]).sum(2), 0)
+    for tap in range(1, weight.shape[1]):
+        again = table.valid[:, tap] & (table.index[:, tap] == table.index[:, tap - 1])
+        weight[:, tap] += np.where(again, weight[:, tap - 1], 0)
+        weight[again, tap - 1] = 0
+    return weight
 
 
 def _weight_bits(weight: np.ndarray) -> int:
