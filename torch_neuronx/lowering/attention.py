@@ -189,11 +189,12 @@ def _gradients(grad, q, k, v, lse, bias, dropout_p, state, causal, scale):
 
 
 def _probabilities(scores, lse):
-    """The softmax rebuilt from its logsumexp, unless that was saved in less precision (float64)."""
-    if lse.dtype != scores.dtype:
-        return softmax_and_lse(scores)[0]
-    lse = hlo.reshape(lse, [*lse.shape, 1])
-    return hlo.select(lse == -math.inf, 0.0, hlo.exp(scores - lse))
+    """The softmax again. The saved logsumexp spares the search for the largest score, but the sum is
+    made again: the logarithm of it has no digits for what exp needs."""
+    lse = hlo.convert(hlo.reshape(lse, [*lse.shape, 1]), scores.dtype)
+    weights = hlo.select(lse == -math.inf, 0.0, hlo.exp(scores - lse))
+    total = hlo.reduce(weights, [weights.ndim - 1], "add", keepdim=True)
+    return weights / hlo.select(total == 0.0, 1.0, total)
 
 
 def _summed_to(x, shape):
