@@ -39,6 +39,16 @@ def _(x):
     return torch.empty_like(x), torch.empty_like(x)
 
 
+@torch.library.custom_op("compile_test::parts", mutates_args=())
+def parts(x: torch.Tensor, size: int) -> tuple[list[torch.Tensor], int]:
+    return [part.clone() for part in x.split(size)], x.dim()
+
+
+@parts.register_fake
+def _(x, size):
+    return [torch.empty_like(part) for part in x.split(size)], x.dim()
+
+
 @torch.library.custom_op("compile_test::note", mutates_args=())
 def note(x: torch.Tensor, word: str) -> torch.Tensor:
     log.append((word, x.sum().item()))
@@ -64,6 +74,15 @@ def test_results_of_a_custom_op():
     before = len(graph_rows())
     same(compiled(program, fullgraph=True)(on("neuron", x)), program(x))
     assert len(graph_rows()) - before >= 2  # what lies between is compiled
+
+
+def test_lists_and_numbers_that_a_custom_op_returns():
+    def program(x):
+        (first, second, last), rank = parts(x * 3, 2)
+        return first + second * rank - last
+
+    x = random(6, 3)
+    same(compiled(program, fullgraph=True)(on("neuron", x)), program(x))
 
 
 def test_an_op_with_a_lowering_is_part_of_the_graph():

@@ -46,18 +46,7 @@ def foreach() -> list[Operator]:
 
 
 def higher_order() -> list[Operator]:
-    return [_with_honest_dtypes(operator) for operator in _listed("hop_db", "hop_db")]
-
-
-def _with_honest_dtypes(operator: Operator) -> Operator:
-    """The samples of hooks always require a gradient, whatever their OpInfo says."""
-    if not operator.name.startswith("register_hook"):
-        return operator
-    return dataclasses.replace(operator, dtypes=frozenset(filter(_has_gradients, operator.dtypes)))
-
-
-def _has_gradients(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point or dtype.is_complex
+    return _listed("hop_db", "hop_db")
 
 
 def custom_ops() -> list[Operator]:

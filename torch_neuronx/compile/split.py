@@ -110,10 +110,11 @@ def _segmented(
 
 def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
     """The number of each node's segment: a cut has its own, with what takes its results apart."""
-    number, part_of = 0, dict[fx.Node, int]()
+    number, part_of, whole = 0, dict[fx.Node, int](), set(cuts)
     for node in module.graph.nodes:
-        if node.target is operator.getitem and node.args[0] in cuts:
+        if node.target is operator.getitem and node.args[0] in whole:
             part_of[node] = part_of[node.args[0]]
+            whole.add(node)  # perhaps a list, to be taken apart in its turn
             continue
         number += node in cuts
         part_of[node] = number
