@@ -82,8 +82,8 @@ def test_another_precision_tells_how_far_roundings_go(dtype, other):
     lost = (want - got).abs().item()
     assert lost > tolerance([dtype], 4)
     same(got, want, terms.to(dtype), exact=lambda: total([0, 1, 2, 3], other))
+    wrong = want + 1000 * lost
     with pytest.raises(Difference, match="not close"):
-        wrong = want + 1000 * lost
         same(wrong, want, terms.to(dtype), exact=lambda: total([0, 1, 2, 3], other))
 
 

@@ -189,8 +189,8 @@ def _gradients(grad, q, k, v, lse, bias, dropout_p, state, causal, scale):
 
 
 def _probabilities(scores, lse):
-    """The softmax again. The saved logsumexp spares the search for the largest score, but the sum is
-    made again: the logarithm of it has no digits for what exp needs."""
+    """The softmax again. The saved logsumexp spares the search for the largest score; the sum is
+    made anew, because its logarithm is rounded to fewer digits than exp needs."""
     lse = hlo.convert(hlo.reshape(lse, [*lse.shape, 1]), scores.dtype)
     weights = hlo.select(lse == -math.inf, 0.0, hlo.exp(scores - lse))
     total = hlo.reduce(weights, [weights.ndim - 1], "add", keepdim=True)
