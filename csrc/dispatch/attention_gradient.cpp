@@ -47,83 +47,60 @@ Tensor additive(const Tensor& bias, bool is_causal, const Tensor& like) {
   return bias.defined() ? bias.to(like.scalar_type()) : Tensor();
 }
 
+// A call of fused attention, as its gradient is given it.
+struct Attention {
+  const Tensor &query, &key, &value, &bias, &logsumexp;
+  double dropout_p;
+  bool is_causal;
+  const Tensor &seed, &offset;
+  std::optional<double> scale;
+};
+
 // The factor of each probability, 0 or 1 / (1 - p). The fused gradient draws it again from the
 // saved state: of the values, with a unit matrix for the result's, it is the dropped probabilities.
-Tensor dropout_factor(
-    const Tensor& query,
-    const Tensor& key,
-    const Tensor& bias,
-    const Tensor& logsumexp,
-    double dropout_p,
-    bool is_causal,
-    const Tensor& seed,
-    const Tensor& offset,
-    std::optional<double> scale
-) {
+Tensor dropout_factor(const Attention& of) {
   at::AutoDispatchBelowADInplaceOrView guard;
-  int64_t queries = query.size(2);
-  auto unit = at::eye(queries, query.options()).expand({query.size(0), query.size(1), -1, -1});
-  auto none = at::zeros({query.size(0), query.size(1), key.size(2), queries}, query.options());
+  int64_t batch = of.query.size(0), heads = of.query.size(1), queries = of.query.size(2);
+  auto key = for_heads(of.key, heads);
+  auto unit = at::eye(queries, of.query.options()).expand({batch, heads, -1, -1});
+  auto none = at::zeros({batch, heads, key.size(2), queries}, of.query.options());
   auto dropped = std::get<2>(at::_scaled_dot_product_fused_attention_overrideable_backward(
       unit,
-      query,
+      of.query,
       key,
       none,
-      bias,
+      of.bias,
       {false, false, true, false},
       unit,
-      logsumexp,
+      of.logsumexp,
       Tensor(),
       Tensor(),
       queries,
       key.size(2),
-      dropout_p,
-      is_causal,
-      seed,
-      offset,
-      scale
+      of.dropout_p,
+      of.is_causal,
+      of.seed,
+      of.offset,
+      of.scale
   ));
-  return transposed(dropped).ne(0).div(1 - dropout_p);
+  return transposed(dropped).ne(0).div(1 - of.dropout_p);
 }
 
 // With P = softmax(scale Q K' + bias), M the dropout's factors and O = (P M) V, from dO.
-Gradients composed_backward(
-    const Tensor& grad,
-    const Tensor& query,
-    const Tensor& key,
-    const Tensor& value,
-    const Tensor& bias,
-    std::array<bool, 4> wanted,
-    const Tensor& logsumexp,
-    double dropout_p,
-    bool is_causal,
-    const Tensor& seed,
-    const Tensor& offset,
-    std::optional<double> given_scale
-) {
-  int64_t heads = query.size(1);
-  auto dtype = at::toOpMathType(query.scalar_type());
-  auto g = grad.to(dtype), q = query.to(dtype);
-  auto k = for_heads(key.to(dtype), heads), v = for_heads(value.to(dtype), heads);
-  double scale = given_scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+Gradients composed_backward(const Attention& of, const Tensor& grad, std::array<bool, 4> wanted) {
+  int64_t heads = of.query.size(1);
+  auto dtype = at::toOpMathType(of.query.scalar_type());
+  auto g = grad.to(dtype), q = of.query.to(dtype);
+  auto k = for_heads(of.key.to(dtype), heads), v = for_heads(of.value.to(dtype), heads);
+  double scale = of.scale.value_or(1 / std::sqrt(static_cast<double>(of.query.size(-1))));
 
   auto scores = at::matmul(q, transposed(k)) * scale;
-  auto added = additive(bias, is_causal, scores);
+  auto added = additive(of.bias, of.is_causal, scores);
   auto p = at::_safe_softmax(added.defined() ? scores + added : scores, -1);
   auto dp = at::matmul(g, transposed(v));
   auto dropped = p;
-  if (dropout_p > 0) {
-    auto factor = dropout_factor(
-        query,
-        for_heads(key, heads),
-        bias,
-        logsumexp,
-        dropout_p,
-        is_causal,
-        seed,
-        offset,
-        given_scale
-    );
+  if (of.dropout_p > 0) {
+    auto factor = dropout_factor(of);
     dropped = p * factor;
     dp = dp * factor;
   }
@@ -131,13 +108,14 @@ Gradients composed_backward(
 
   Gradients result;
   auto& [dq, dk, dv, dbias] = result;
-  if (wanted[0]) dq = (at::matmul(ds, k) * scale).to(query.scalar_type());
-  if (wanted[1]) {
-    dk = over_shared(at::matmul(transposed(ds), q) * scale, key).to(key.scalar_type());
+  if (wanted[0]) dq = at::matmul(ds, k) * scale;
+  if (wanted[1]) dk = over_shared(at::matmul(transposed(ds), q) * scale, of.key);
+  if (wanted[2]) dv = over_shared(at::matmul(transposed(dropped), g), of.value);
+  if (wanted[3] && of.bias.defined()) dbias = ds.sum_to_size(of.bias.sizes());
+  for (auto [gradient, input] :
+       {std::pair{&dq, &of.query}, {&dk, &of.key}, {&dv, &of.value}, {&dbias, &of.bias}}) {
+    if (gradient->defined()) *gradient = gradient->to(input->scalar_type());
   }
-  if (wanted[2])
-    dv = over_shared(at::matmul(transposed(dropped), g), value).to(value.scalar_type());
-  if (wanted[3] && bias.defined()) dbias = ds.sum_to_size(bias.sizes()).to(bias.scalar_type());
   return result;
 }
 
@@ -167,9 +145,8 @@ Gradients attention_backward(
   if (at::GradMode::is_enabled() &&
       (needs_gradient(grad) || needs_gradient(query) || needs_gradient(key) ||
        needs_gradient(value) || needs_gradient(bias))) {
-    return composed_backward(
-        grad, query, key, value, bias, wanted, logsumexp, dropout_p, is_causal, seed, offset, scale
-    );
+    Attention of{query, key, value, bias, logsumexp, dropout_p, is_causal, seed, offset, scale};
+    return composed_backward(of, grad, wanted);
   }
   at::AutoDispatchBelowADInplaceOrView guard;
   return at::_scaled_dot_product_fused_attention_overrideable_backward_symint(
