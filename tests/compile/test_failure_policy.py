@@ -93,6 +93,20 @@ def test_retained_graphs_run_backward_twice():
     same(x.grad, once * 2)
 
 
+def test_a_fake_tensor_has_no_number():
+    """Python asks it for one while PyTorch makes an index of a list of tensors; as on the CPU."""
+
+    def program(x, place):
+        x = x.clone()
+        x[[place[0], place[1]], [place[1], place[0]]] = 0
+        return x
+
+    for device, backend in (("cpu", "aot_eager"), ("neuron", "neuron")):
+        x, place = torch.ones(4, 4, device=device), torch.tensor([0, 2], device=device)
+        with pytest.raises(RuntimeError, match="its data is not allocated yet"):
+            torch.compile(program, backend=backend)(x, place)
+
+
 def test_tensors_of_two_devices():
     with pytest.raises(RuntimeError, match="same device"):
         compiled(lambda a, b: a + b)(

@@ -118,6 +118,35 @@ def test_a_wrong_model_does_not_pass(where):
         assert record["checks"]["forward"] == PASSED
 
 
+class Traced(nn.Linear):
+    """Another result, or none, where it is traced for one of `devices`."""
+
+    def __init__(self, devices, breaks):
+        super().__init__(8, 2)
+        self.devices, self.breaks = devices, breaks
+
+    def forward(self, x):
+        y = super().forward(x)
+        if torch.compiler.is_compiling() and x.device.type in self.devices:
+            return y.view(-1, 5) if self.breaks else y * 1.001
+        return y
+
+
+@pytest.mark.parametrize("breaks", [False, True], ids=["wrong", "raises"])
+@pytest.mark.parametrize("devices", [("neuron",), ("neuron", "cpu")], ids=["device", "everywhere"])
+def test_what_pytorchs_tracing_does_alone_is_not_the_backends(devices, breaks):
+    def build(_):
+        torch.manual_seed(0)
+        return Subject(Traced(devices, breaks).eval(), {"x": torch.randn(4, 8)})
+
+    record = Run(Architecture("none", "none", "Traced"), ("load", "compile"), build)()
+    (failure,) = record["failures"]
+    ours = devices == ("neuron",)
+    assert failure["cause"] == ("backend" if ours else "library")
+    assert record["checks"]["compile"] == (WRONG if ours and not breaks else "failed")
+    assert breaks or failure["kind"] == ("wrong" if ours else "changed")
+
+
 def test_a_model_that_fails_on_the_cpu_is_named_and_does_not_pass():
     class Broken(nn.Module):
         def forward(self, x):

@@ -118,11 +118,24 @@ class Run:
     def _compile(self) -> None:
         torch._dynamo.reset()
         torch._dynamo.utils.counters.clear()
-        with self._checking("compile"), torch.no_grad():
+        with self._checking("compile", self._cause_of_compile), torch.no_grad():
             compiled = torch.compile(self.device.model, backend="neuron", dynamic=False)
             got = comparison.tensors(self.device.forward(compiled))
             self._agree(got, self._outputs, 1, self._judge_outputs)
         self.record["breaks"] = sum(torch._dynamo.utils.counters["graph_break"].values())
+
+    def _cause_of_compile(self) -> str:
+        """The library's where PyTorch's tracing alone, its graph run op by op on the CPU, raises or
+        changes the result as well."""
+        torch._dynamo.reset()
+        cpu = self._fresh.on("cpu")
+        try:
+            traced = torch.compile(cpu.model, backend="aot_eager", dynamic=False)
+            got = comparison.tensors(cpu.forward(traced))
+            self._agree(got, self._outputs, 1, self._judge_outputs)
+        except Exception:
+            return causes.LIBRARY
+        return causes.BACKEND
 
     def _fallbacks(self) -> None:
         ops = torch_neuronx.get_fallback_ops()
@@ -181,7 +194,9 @@ class Run:
             raise _Stop from None
 
     @contextlib.contextmanager
-    def _checking(self, name: str) -> Iterator[None]:
+    def _checking(
+        self, name: str, cause: Callable[[], str] = lambda: causes.BACKEND
+    ) -> Iterator[None]:
         verdict = FAILED
         try:
             with self._timed(name):
@@ -189,11 +204,15 @@ class Run:
                 device.synchronize()
             verdict = PASSED
         except _Wrong as wrong:
-            verdict = WRONG
-            failure = Failure(name, causes.BACKEND, "wrong", wrong.what, op=wrong.module)
+            if cause() is causes.BACKEND:
+                verdict = WRONG
+                failure = Failure(name, causes.BACKEND, "wrong", wrong.what, op=wrong.module)
+            else:
+                what = f"traced by PyTorch, on the CPU as well: {wrong.what}"
+                failure = Failure(name, causes.LIBRARY, "changed", what)
             self._failures.append(failure.as_dict())
         except Exception as error:
-            found = causes.from_exception(name, causes.BACKEND, error)
+            found = causes.from_exception(name, cause(), error)
             self._failures.append(found.as_dict())
         finally:
             self.record["checks"][name] = verdict

@@ -298,6 +298,10 @@ INPUTS: dict[str, dict[str, Any]] = {
         "tasks_input_ids": _integers(48, 128, (2, 8)),
         "tasks_attention_mask": torch.ones(2, 8, dtype=torch.int64),
     },
+    "omniasr_ctc": {
+        "input_values": _normal(2, 1, 2000),
+        "padding_mask": torch.ones(2, 2000, dtype=torch.int64),
+    },
     "oneformer": {"task_inputs": _integers(0, 128, (2, 77))},
     "parakeet_ctc": {"attention_mask": torch.ones(2, 64, dtype=torch.int64)},
     "pix2struct": {
@@ -310,7 +314,9 @@ INPUTS: dict[str, dict[str, Any]] = {
         )
     },
     "pocket_tts_audio_tokenizer_decoder": {"latents": _normal(2, 32, 8)},
-    "pp_doclayout_v2": {"labels": None},  # it is for inference only
+    "pp_doclayout_v2": {"labels": None},  # these are for inference only
+    "pp_doclayout_v3": {"labels": None},
+    "pp_doclayout_v4": {"labels": None},
     "pp_formulanet": {"decoder_input_ids": _integers(48, 128, (2, 8))},
     "pp_ocrv5_mobile_rec": {"pixel_values": _normal(2, 3, 96, 64)},
     "pp_ocrv5_server_rec": {"pixel_values": _normal(2, 3, 48, 64)},
