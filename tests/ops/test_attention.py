@@ -113,7 +113,7 @@ def second_gradients(attention, *inputs):
 @pytest.mark.parametrize("heads", [4, 2])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"causal": True}, {"scale": 0.2}, {"mask": torch.randn(6, 7)}, {"mask": Q @ K.mT > 0}],
+    [{}, {"causal": True}, {"scale": 0.2}, {"mask": (Q @ K.mT)[1, 2]}, {"mask": Q @ K.mT > 0}],
     ids=["plain", "causal", "scale", "float mask", "bool mask"],
 )
 def test_twice_backward(options, heads, dtype):
