@@ -163,13 +163,7 @@ Slot* slot_of(const c10::StorageImpl& storage) {
   const c10::DataPtr& data = storage.data_ptr();
   if (C10_LIKELY(is_slot(data))) return static_cast<Slot*>(data.get_context());
   // A DataPtr that wraps ours (copy-on-write) keeps the address.
-  Slot* slot = slot_at(data.get());
-  TORCH_CHECK(
-      slot != nullptr || storage.nbytes() == 0,
-      "The tensor has a non-zero number of elements, but its data is not allocated yet.\nIf you're "
-      "using torch.compile/export/fx, it is likely that a kernel was called while they trace."
-  );
-  return slot;
+  return slot_at(data.get());
 }
 
 Slot* slot_at(const void* address) {

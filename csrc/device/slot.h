@@ -68,8 +68,8 @@ class Slot {
 // is nullptr for 0 bytes, as the CPU allocator's, but it has a slot all the same.
 // Hot path, thread-safe, opens nothing.
 c10::DataPtr make_slot(size_t nbytes, int device);
-// The slot of a neuron storage; nullptr for a storage of 0 bytes made without one. Raises, as
-// PyTorch does, where there is no data: of a fake tensor.
+// The slot of a neuron storage; nullptr for a storage of 0 bytes made without one, and for one that
+// has no data: a fake tensor's.
 Slot* slot_of(const c10::StorageImpl& storage);
 // The slot whose range holds `address`, live or not; nullptr when it is not ours.
 Slot* slot_at(const void* address);

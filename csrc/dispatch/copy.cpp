@@ -17,8 +17,15 @@
 namespace neuron::dispatch {
 namespace {
 
+// Raises, as PyTorch does, where there is no data: Python may ask a fake tensor for its number.
 device::Slot* slot_of(const at::Tensor& tensor) {
-  return device::slot_of(*tensor.storage().unsafeGetStorageImpl());
+  auto* slot = device::slot_of(*tensor.storage().unsafeGetStorageImpl());
+  TORCH_CHECK(
+      slot != nullptr || tensor.storage().nbytes() == 0,
+      "The tensor has a non-zero number of elements, but its data is not allocated yet.\nIf you're "
+      "using torch.compile/export/fx, it is likely that a kernel was called while they trace."
+  );
+  return slot;
 }
 
 void call_boxed(const char* name, const char* overload, torch::jit::Stack& stack) {
