@@ -27,7 +27,9 @@ def test_along_dimensions(name, dtype):
     one = name in ("prod", "argmax")
     dims = [0, -1] if one else DIMS
     bound = 0.0
-    if dtype.is_floating_point:  # a rounding for each term of the longest sum, and some of the result
+    if (
+        dtype.is_floating_point
+    ):  # a rounding for each term of the longest sum, and some of the result
         bound = x.numel() * torch.finfo(torch.float32).eps + 8 * torch.finfo(dtype).eps
     agree(
         lambda x: [op(x, dim=d, keepdim=k) for d in dims for k in (False, True)],
