@@ -6,7 +6,7 @@ from torch import nn
 
 from torch_neuronx.sweep import comparison
 from torch_neuronx.sweep.catalog import Architecture
-from torch_neuronx.sweep.checks import PASSED, WRONG, Run
+from torch_neuronx.sweep.checks import FAILED, PASSED, WRONG, Run
 from torch_neuronx.sweep.roundings import ROUNDINGS, MovedRoundings
 from torch_neuronx.sweep.subject import Subject
 
@@ -143,8 +143,27 @@ def test_what_pytorchs_tracing_does_alone_is_not_the_backends(devices, breaks):
     (failure,) = record["failures"]
     ours = devices == ("neuron",)
     assert failure["cause"] == ("backend" if ours else "library")
-    assert record["checks"]["compile"] == (WRONG if ours and not breaks else "failed")
+    assert record["checks"]["compile"] == (WRONG if ours and not breaks else FAILED)
     assert breaks or failure["kind"] == ("wrong" if ours else "changed")
+
+
+def test_a_result_that_tracing_does_not_explain_is_the_backends():
+    """Tracing changes this model's result on the CPU too, but to another one."""
+
+    class Twice(Traced):
+        def forward(self, x):
+            return super().forward(x) * (1.1 if x.device.type == "neuron" and traced() else 1)
+
+    def traced():
+        return torch.compiler.is_compiling()
+
+    def build(_):
+        torch.manual_seed(0)
+        return Subject(Twice(("neuron", "cpu"), False).eval(), {"x": torch.randn(4, 8)})
+
+    record = Run(Architecture("none", "none", "Twice"), ("load", "compile"), build)()
+    assert record["checks"]["compile"] == WRONG
+    assert record["failures"][0]["cause"] == "backend"
 
 
 def test_a_model_that_fails_on_the_cpu_is_named_and_does_not_pass():
