@@ -96,8 +96,11 @@ def check(operator: Operator, dtype: torch.dtype, mode: str, limit: int | None =
         wanted = GROUP if limit is None else min(GROUP, limit - outcome.samples)
         try:
             group = list(itertools.islice(rest, wanted))
-        except Exception as error:  # on the CPU: a dtype that PyTorch declares, but cannot sample
-            outcome.remarks.setdefault(f"no samples: {error}", number)
+        except Exception as error:
+            if number:
+                raise
+            # On the CPU, and of the first one: PyTorch declares this dtype, but cannot sample it.
+            outcome.remarks[f"no samples: {error}"] = number
             break
         if not group:
             break
