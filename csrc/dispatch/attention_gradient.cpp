@@ -1,27 +1,25 @@
 // The gradient of fused attention as operators that have gradients themselves, for a second
 // backward pass: PyTorch has no derivative of the fused one.
 #include <ATen/OpMathType.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_backward.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include <array>
 #include <cmath>
 #include <limits>
 
+namespace neuron::dispatch {
 namespace {
 
 using at::Tensor;
 using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-
-Tensor transposed(const Tensor& x) {
-  return x.transpose(-2, -1);
-}
 
 // Keys or values for each of `heads` query heads, neighbours of which share them.
 Tensor for_heads(const Tensor& x, int64_t heads) {
@@ -34,17 +32,17 @@ Tensor over_shared(const Tensor& gradient, const Tensor& like) {
   return gradient.unflatten(1, {like.size(1), -1}).sum(2);
 }
 
-// The scores that do not take part at -infinity; undefined if all do.
-Tensor additive(const Tensor& bias, bool is_causal, const Tensor& like) {
-  constexpr double kOut = -std::numeric_limits<double>::infinity();
+// What is added to the scores: -infinity where they do not take part; undefined for nothing.
+Tensor additive(const Tensor& bias, bool is_causal, const Tensor& scores) {
+  bool keeps = bias.defined() && bias.scalar_type() == at::kBool;
+  if (!is_causal && !keeps) return bias.defined() ? bias.to(scores.scalar_type()) : bias;
+  auto options = scores.options();
+  auto keep = bias;
   if (is_causal) {
-    auto keep = at::ones({like.size(-2), like.size(-1)}, like.options().dtype(at::kBool)).tril();
-    return at::zeros({}, like.options()).masked_fill(keep.logical_not(), kOut);
+    keep = at::ones({scores.size(-2), scores.size(-1)}, options.dtype(at::kBool)).tril();
   }
-  if (bias.defined() && bias.scalar_type() == at::kBool) {
-    return at::zeros({}, like.options()).masked_fill(bias.logical_not(), kOut);
-  }
-  return bias.defined() ? bias.to(like.scalar_type()) : Tensor();
+  constexpr double kOut = -std::numeric_limits<double>::infinity();
+  return at::zeros({}, options).masked_fill(keep.logical_not(), kOut);
 }
 
 // A call of fused attention, as its gradient is given it.
@@ -83,7 +81,7 @@ Tensor dropout_factor(const Attention& of) {
       of.offset,
       of.scale
   ));
-  return transposed(dropped).ne(0).div(1 - of.dropout_p);
+  return dropped.mT().ne(0).div(1 - of.dropout_p);
 }
 
 // With P = softmax(scale Q K' + bias), M the dropout's factors and O = (P M) V, from dO.
@@ -94,10 +92,10 @@ Gradients composed_backward(const Attention& of, const Tensor& grad, std::array<
   auto k = for_heads(of.key.to(dtype), heads), v = for_heads(of.value.to(dtype), heads);
   double scale = of.scale.value_or(1 / std::sqrt(static_cast<double>(of.query.size(-1))));
 
-  auto scores = at::matmul(q, transposed(k)) * scale;
+  auto scores = at::matmul(q, k.mT()) * scale;
   auto added = additive(of.bias, of.is_causal, scores);
   auto p = at::_safe_softmax(added.defined() ? scores + added : scores, -1);
-  auto dp = at::matmul(g, transposed(v));
+  auto dp = at::matmul(g, v.mT());
   auto dropped = p;
   if (of.dropout_p > 0) {
     auto factor = dropout_factor(of);
@@ -109,8 +107,8 @@ Gradients composed_backward(const Attention& of, const Tensor& grad, std::array<
   Gradients result;
   auto& [dq, dk, dv, dbias] = result;
   if (wanted[0]) dq = at::matmul(ds, k) * scale;
-  if (wanted[1]) dk = over_shared(at::matmul(transposed(ds), q) * scale, of.key);
-  if (wanted[2]) dv = over_shared(at::matmul(transposed(dropped), g), of.value);
+  if (wanted[1]) dk = over_shared(at::matmul(ds.mT(), q) * scale, of.key);
+  if (wanted[2]) dv = over_shared(at::matmul(dropped.mT(), g), of.value);
   if (wanted[3] && of.bias.defined()) dbias = ds.sum_to_size(of.bias.sizes());
   for (auto [gradient, input] :
        {std::pair{&dq, &of.query}, {&dk, &of.key}, {&dv, &of.value}, {&dbias, &of.bias}}) {
@@ -175,3 +173,5 @@ Gradients attention_backward(
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
   m.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(attention_backward));
 }
+
+}  // namespace neuron::dispatch

@@ -6,6 +6,7 @@ StableHLO and the description of how to launch it; compiling is the caller's.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpe
 from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
 from torch_neuronx.lowering import graph, hlo
+from torch_neuronx.lowering.layout import is_contiguous
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.storages import counts_places
 from torch_neuronx.lowering.value import LoweringError, Value
@@ -186,10 +188,9 @@ class _Planner:
 
 def _is_whole(spec: TensorSpec, call: Call) -> bool:
     """Whether the tensor is its storage, in order, whenever the program runs."""
-    if spec.offset or spec.requires_offset:
+    if spec.offset or spec.requires_offset or not is_contiguous(spec.sizes, spec.strides):
         return False
-    whole = torch.empty(spec.sizes, dtype=spec.dtype, device="meta")
-    return spec.strides == whole.stride() and call.bases[spec.base].nbytes == whole.nbytes
+    return call.bases[spec.base].nbytes == math.prod(spec.sizes) * spec.dtype.itemsize
 
 
 def _pairs(targets: Any, results: Any) -> list[tuple[TensorSpec, Any]]:

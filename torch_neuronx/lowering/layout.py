@@ -6,7 +6,6 @@ Called by `recipe`, and by whoever needs the buffer shape of a fresh tensor.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +27,7 @@ class Level:
 
 def memory_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     """The dimensions from outermost to innermost in memory; None unless dense without overlap."""
-    if math.prod(sizes) == 0 or _is_contiguous(sizes, strides):
+    if is_contiguous(sizes, strides):
         return list(range(len(sizes)))
     order = sorted(range(len(sizes)), key=lambda d: -strides[d])
     expected = 1
@@ -78,7 +77,10 @@ def box_of(levels: list[Level] | None, count: int) -> tuple[int, ...] | None:
     return dims if levels[-1].stride != 1 else dims[:-1]
 
 
-def _is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Dense, in the order of its dimensions; as in PyTorch, also whatever is empty."""
+    if 0 in sizes:
+        return True
     expected = 1
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         if size != 1 and stride != expected:

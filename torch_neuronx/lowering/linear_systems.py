@@ -16,6 +16,7 @@ from torch_neuronx.lowering.addressing import any_true
 from torch_neuronx.lowering.cholesky import UNCHECKED
 from torch_neuronx.lowering.context import check
 from torch_neuronx.lowering.kernels import call, prefers_kernel
+from torch_neuronx.lowering.layout import is_contiguous
 from torch_neuronx.lowering.lu import Factors, factor, swaps, take_rows
 from torch_neuronx.lowering.matrices import adjoint as conjugated
 from torch_neuronx.lowering.matrices import (
@@ -43,7 +44,7 @@ def is_transposed(a: Value) -> bool:
         return False
     if a.strides is None:
         raise NotImplementedError("which matrix is factored depends on strides, which are unknown")
-    return _is_contiguous(a.shape, a.strides)
+    return is_contiguous(a.shape, a.strides)
 
 
 def _as_factored(a: Value) -> Value:
@@ -55,15 +56,6 @@ def _as_factored(a: Value) -> Value:
     for d in reversed(order):
         strides[d], step = step, step * a.shape[d]
     return a.seen(tuple(strides))
-
-
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if n != 1 and stride != expected and 0 not in shape:
-            return False
-        expected *= n
-    return True
 
 
 def _factored(a: Value, transposed: bool = False) -> Factors:
