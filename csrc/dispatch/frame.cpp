@@ -37,6 +37,18 @@ enum Tag : uint64_t {
   kOverflow,  // a number that a dtype of the call cannot hold: PyTorch may refuse the call
 };
 
+// Whether a list of numbers is of several types, as [1, 2.5] is.
+bool is_mixed(const c10::IValue& value) {
+  if (!value.isList() || value.isDoubleList()) {
+    return false;
+  }
+  auto list = value.toListRef();
+  return std::any_of(list.begin(), list.end(), [&](const c10::IValue& element) {
+    return element.isInt() != list[0].isInt() || element.isDouble() != list[0].isDouble() ||
+           element.isBool() != list[0].isBool();
+  });
+}
+
 uint64_t bits(double value) {
   uint64_t result;
   std::memcpy(&result, &value, sizeof(result));
@@ -155,7 +167,7 @@ void Frame::add_argument(const ArgInfo& arg, const c10::IValue& value) {
     case ArgKind::Number:
       return add_number(arg, value);
     case ArgKind::NumberList:
-      if (is_runtime(arg)) {
+      if (is_runtime(arg, value)) {
         return add_number_list(value);
       }
       return add_plain(value);
@@ -300,7 +312,7 @@ void Frame::add_host_tensor(const at::Tensor& tensor, bool written) {
 }
 
 void Frame::add_number(const ArgInfo& arg, const c10::IValue& value) {
-  if (!is_runtime(arg)) {
+  if (!is_runtime(arg, value)) {
     return add_plain(value);
   }
   if (is_default(arg, value)) {
@@ -310,17 +322,15 @@ void Frame::add_number(const ArgInfo& arg, const c10::IValue& value) {
   tag(kRuntimeNumber, static_cast<uint64_t>(numbers.back().dtype) << 1 | 1);
 }
 
+bool Frame::is_runtime(const ArgInfo& arg, const c10::IValue& value) const {
+  return arg.runtime && !numbers_are_static_ && !is_mixed(value);
+}
+
 void Frame::add_number_list(const c10::IValue& value) {
   NumberArg list{at::kDouble, true, true, {}, 0};
   auto append = [&](const NumberArg& number) {
-    if (list.count++ == 0) {
-      list.dtype = number.dtype;
-    }
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        number.dtype == list.dtype,
-        info.name,
-        ": a list of numbers of different types is not supported"
-    );
+    list.dtype = number.dtype;
+    ++list.count;
     list.bytes.append(number.bytes.begin(), number.bytes.end());
   };
   if (value.isDoubleList()) {

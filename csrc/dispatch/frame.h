@@ -58,10 +58,8 @@ class Frame {
   c10::ArrayRef<c10::IValue> arguments() const {
     return torch::jit::last(stack, info.args.size());
   }
-  // Whether the argument's number is an input of this call's program.
-  bool is_runtime(const ArgInfo& arg) const {
-    return arg.runtime && !numbers_are_static_;
-  }
+  // Whether the argument's number, or its list of numbers, is an input of this call's program.
+  bool is_runtime(const ArgInfo& arg, const c10::IValue& value) const;
   // Per tensor: whether the caller kept no reference to it. Empty: it kept them all.
   std::vector<bool> given_away;
   // Whether nothing but the call refers to the base's storage.

@@ -106,7 +106,7 @@ class CallBuilder {
     if (arg.kind == dispatch::ArgKind::TensorList) {
       return tensor_list(value, arg.written);
     }
-    if (frame_.is_runtime(arg) && !is_default(arg, value)) {
+    if (frame_.is_runtime(arg, value) && !is_default(arg, value)) {
       return number(frame_.numbers[next_number_++]);
     }
     return plain(value, arg.type);

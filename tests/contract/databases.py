@@ -20,7 +20,8 @@ class Sample:
     """One call. `differentiable` picks from its result what a backward pass may start from.
 
     `random` says that the numbers of its result depend on the generator. `steps` is a tensor of the
-    dtype that it computes in, where that is a coarser one than those of its arguments.
+    dtype that it computes in, where that is a coarser one than those of its arguments. `lanes` is
+    how many leading dimensions its tensors have that the call does not count.
     """
 
     args: tuple[Any, ...]
@@ -29,6 +30,7 @@ class Sample:
     broadcasts_input: bool = False
     random: bool = False
     steps: torch.Tensor | None = None
+    lanes: int = 0
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from .workers import Limits, run_all  # noqa: E402
 DTYPES = [
     *("float32", "float64", "bfloat16", "float16", "complex64", "complex128"),
     *("int64", "int32", "int16", "int8", "uint8", "bool"),
+    *("uint64", "uint32", "uint16", "complex32"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
 ]
 
 

@@ -39,7 +39,7 @@ def _without_ties(name: str, sample: Sample, result: Any) -> Any:
     elements there, and of gradients only what a slice of them adds up to is compared.
     """
     x, dim = sample.args[0].detach(), _dim(name, sample)
-    if sample.kwargs.get("stable") or not _has_ties(x, dim):
+    if sample.kwargs.get("stable") or x.dim() == sample.lanes or not _has_ties(x, dim):
         return result
 
     def elements(positions: torch.Tensor) -> torch.Tensor:
@@ -63,11 +63,12 @@ def _without_ties(name: str, sample: Sample, result: Any) -> Any:
 def _dim(name: str, sample: Sample) -> int:
     place, default = ORDERS[name]
     positional = dict(enumerate(sample.args))
-    return sample.kwargs.get("dim", positional.get(place, default))
+    dim = sample.kwargs.get("dim", positional.get(place, default))
+    return dim + sample.lanes if dim >= 0 else dim
 
 
 def _has_ties(x: torch.Tensor, dim: int) -> bool:
-    return bool(x.dim() and (x.sort(dim).values.diff(dim=dim) == 0).any())
+    return bool((x.sort(dim).values.diff(dim=dim) == 0).any())
 
 
 RANDOM = "each device has its own random numbers"

@@ -187,3 +187,15 @@ def test_dtypes_that_the_device_lacks(dtype):
         assert type(error) is NotImplementedError
         assert "neuron devices have no element type for" in readable(error)
     assert torch.empty(4, dtype=dtype, device="neuron").view(torch.uint8).tolist()[0] == 0
+
+
+def test_an_op_on_a_dtype_that_the_device_lacks_is_named():
+    half = torch.ones(3, 2, dtype=torch.float16, device="neuron")
+    for op, program in (
+        ("copy_", lambda: half.chalf()),
+        ("complex", lambda: torch.complex(half, half)),
+        ("sum", lambda: half.sum(dtype=torch.complex32)),
+        ("view_as_complex", torch.compile(lambda: torch.view_as_complex(half), backend="neuron")),
+    ):
+        with pytest.raises(NotImplementedError, match=rf"aten\.{op}\b.*torch\.complex32"):
+            program()

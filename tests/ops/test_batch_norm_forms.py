@@ -42,3 +42,20 @@ def test_with_update():
         return aten._batch_norm_with_update(x, w, w, mean, variance, 0.3, 1e-5)
 
     agree(norm, X, WEIGHT, MEAN, VARIANCE)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_compiled_of_sixteen_bits(training):
+    """PyTorch's tracing has its statistics in float32."""
+
+    def norm(x, w, mean, variance):
+        y = aten._native_batch_norm_legit(x, w, w, mean, variance, training, 0.3, 1e-5)[0]
+        return y, mean, variance
+
+    args = [v.bfloat16() for v in (X, WEIGHT, MEAN, VARIANCE)]
+    want = norm(*[v.clone() for v in args])
+    got = torch.compile(norm, backend="neuron")(*[v.to("neuron") for v in args])
+    # Normalized values are of the order of 1: an input and its mean round by eps of that each.
+    bound = 2 * torch.finfo(torch.bfloat16).eps
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g.cpu(), w, rtol=bound, atol=bound)

@@ -38,6 +38,17 @@ def test_ranges(dtype):
     made(lambda d: torch.logspace(0, 3, 6, 2.0, dtype=dtype, device=d))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8], ids=str)
+def test_integers_are_evenly_spaced(dtype):
+    """Each is cut off, so that one rounding more would make it another integer."""
+    ends = [(50, 1), (1, 50), (0, 49), (7, 100), (99, 3)]
+    made(
+        lambda d: [
+            torch.linspace(*span, n, dtype=dtype, device=d) for span in ends for n in (10, 49, 50)
+        ]
+    )
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, None], ids=str)
 def test_ranges_of_each_length(dtype):
     """None is taken for another, though a dtype stands where other overloads have a step."""

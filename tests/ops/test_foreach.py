@@ -79,6 +79,20 @@ def test_lerp_norm_max_copy_zero():
     lists(torch._foreach_zero_, x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64], ids=str)
+@pytest.mark.parametrize("numbers", [[1, 2.5, 3], [True, 2, 0.5], [2, 1.5, 1 + 2j]], ids=str)
+def test_numbers_of_several_types(dtype, numbers):
+    """Each tensor's result has the dtype that its own number gives it."""
+    x = tensors(dtype=dtype, low=1, high=5)
+    for op in (torch._foreach_add, torch._foreach_mul, torch._foreach_div):
+        lists(lambda x, op=op: op(x, numbers), x)
+
+
+def test_booleans_to_the_power_of_booleans():
+    x = [torch.tensor([True, False]), torch.tensor([False])]
+    lists(lambda x: [*torch._foreach_pow(x, [True, False]), *torch._foreach_pow(x, True)], x)
+
+
 def test_scalar_lists_are_run_time_inputs():
     x = [t.to("neuron") for t in tensors()]
     torch._foreach_mul_(x, [1.5, 2.5, 3.5])

@@ -23,6 +23,12 @@ def test_of_equal_bins(dtype, density):
     natively(lambda x: torch.histogram(x, 7, range=(-1.0, 0.5), density=density), x.view(10, 20))
 
 
+@pytest.mark.parametrize(("bins", "low", "high"), [(10, 0, 100), (30, 0, 3), (49, 1, 50)])
+def test_histc_of_what_lies_on_the_edges(bins, low, high):
+    x = torch.arange(10 * low, 10 * high + 1) / 10
+    natively(lambda x: torch.histc(x, bins, low, high), x)
+
+
 @pytest.mark.parametrize("density", [False, True])
 def test_of_given_edges(density):
     edges = torch.tensor([-2.0, -1.0, -0.5, 0.0, 0.1, 2.0])

@@ -241,6 +241,30 @@ def test_complex_parts():
 def test_rounding_to_decimals():
     x = torch.tensor([1.2345, -1.2355, 1250.0, 0.5])
     agree(lambda x: [torch.round(x, decimals=d) for d in (0, 2, -2)], x)
+    # Each is the decimal that is written so: a quotient, not a product with the inverse of 100.
+    x = torch.arange(2000) / 7
+    agree(lambda x: [torch.round(x, decimals=d) for d in (1, 2, 3)], x, rtol=0, atol=0)
+
+
+def test_a_quotient_is_rounded_once_whatever_divides():
+    """A product with an inverse, which is what XLA makes of a divisor that it sees spread, is not:
+    49 / 49 would be 0.99999994 and 0.3 / 0.1 another integer."""
+    x = torch.arange(1, 2000) / 10
+    programs = {
+        "number": lambda x: x / 49,
+        "full_like": lambda x: x / torch.full_like(x, 49.0),
+        "expanded": lambda x: x / x[:1].expand_as(x),
+        "addcdiv": lambda x: torch.addcdiv(torch.zeros_like(x), x, torch.full_like(x, 49.0)),
+        "foreach": lambda x: torch._foreach_div([x], 49.0)[0],
+        "floor": lambda x: torch.floor(x / 0.1),
+        "hardswish": torch.nn.functional.hardswish,
+        "hardsigmoid": torch.nn.functional.hardsigmoid,
+    }
+    for name, program in programs.items():
+        want = program(x)
+        assert torch.equal(program(x.to("neuron")).cpu(), want), name
+        compiled = torch.compile(program, backend="neuron")
+        assert torch.equal(compiled(x.to("neuron")).cpu(), want), name
 
 
 def test_lerp_ends_exactly():

@@ -51,6 +51,31 @@ def test_a_new_dtype_stride_view_and_number_are_named():
     assert why(call(x, y), call(x, y, number))[1] == "alpha: 1 -> int64 number"
 
 
+def test_reasons_are_made_when_they_are_asked_for():
+    """Other facts of an explanation cost nothing, however many programs there are."""
+
+    class Unread:
+        op = property(lambda self: pytest.fail("read"))
+
+    event = metrics.Event("aten::add.Tensor", "compiled", 0.01, 2048, Unread())
+    assert metrics.Explanation([event], {"aten::add": "why"}).fallbacks == {"aten::add": "why"}
+
+
+def test_the_nearest_is_looked_for_among_the_latest(monkeypatch):
+    """However many programs an op has, the reasons take time by their number, not its square."""
+    compared = []
+
+    def differences(new, old, real=metrics._differences):
+        compared.append(old)
+        return real(new, old)
+
+    monkeypatch.setattr(metrics, "_differences", differences)
+    count = 5 * metrics._COMPARED
+    causes = why(*(call(tensor(4), tensor(1, base=1), alpha) for alpha in range(count)))
+    assert causes[-1] == f"alpha: {count - 2} -> {count - 1}"
+    assert len(compared) <= count * (metrics._COMPARED + 1)
+
+
 def test_arguments_that_share_a_storage_are_named():
     x = tensor(4)
     assert (

@@ -36,13 +36,16 @@ def _plan(call: Any) -> Any:
     TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS asks for the error."""
     from torch_neuronx.eager.plan import Plan, plan
     from torch_neuronx.eager.program import Host
+    from torch_neuronx.lowering.hlo.bindings import UnsupportedDtype
     from torch_neuronx.lowering.value import LoweringError
     from torch_neuronx.runtime import config
     from torch_neuronx.runtime.platforms import client
 
-    _check_dtypes(call)
     try:
+        _check_dtypes(call)
         made = plan(call, client().attributes.get("stablehlo_current_version", ""))
+    except UnsupportedDtype as error:
+        raise NotImplementedError(str(error)) from None
     except LoweringError as error:
         if config.FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS.value():
             raise RuntimeError(f"Lowering {call.op} for neuron failed: {error}") from error
@@ -65,7 +68,7 @@ def _check_dtypes(call: Any) -> None:
     from torch_neuronx.lowering.hlo.bindings import check_supported
 
     for tensor in call.tensors():
-        check_supported(tensor.dtype)
+        check_supported(tensor.dtype, call.op)
 
 
 def check_memory(program: Any, device: int) -> None:

@@ -20,6 +20,7 @@ from torch_neuronx.eager.call import Call, NumberListSpec, NumberSpec, TensorSpe
 from torch_neuronx.eager.placement import Placement
 from torch_neuronx.eager.program import Composite, Host, Launch, Program, Resize
 from torch_neuronx.lowering import graph, hlo
+from torch_neuronx.lowering.hlo.bindings import UnsupportedDtype, check_supported
 from torch_neuronx.lowering.layout import is_contiguous
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.storages import counts_places
@@ -56,6 +57,8 @@ def plan(call: Call, version: str = "") -> Plan:
     try:
         with lowering_lock, fake.plain_dispatch():
             return _Planner(call, description.road).plan(version)
+    except UnsupportedDtype:
+        raise
     except (NoProgram, NotImplementedError) as reason:
         return Plan(Composite() if roads.is_composed(call.op) else Host(str(reason)))
     except LoweringError:
@@ -78,6 +81,8 @@ class _Planner:
         if counts_places(self.form.op) and not _is_whole(self.arguments[0], self.call):
             raise NoProgram("its places are those of a storage of which the program sees a part")
         results = self._infer()
+        for dtype in _dtypes(results):
+            check_supported(dtype, self.call.op)
         targets = _pairs(self.written, self._new_values(results))
         if doubts.may_be_refused(self.call, targets, _dtypes(results)):
             fake.raise_cpu_error(self.call)

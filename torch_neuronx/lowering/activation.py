@@ -16,6 +16,7 @@ from torch_neuronx.lowering.elementwise import (
     operands,
     pointwise,
     promoted_operands,
+    quotient,
     rule_for,
     where,
 )
@@ -72,12 +73,12 @@ def mish(x):
 
 @pointwise(aten.hardswish.default)
 def hardswish(x):
-    return x * relu6(x + 3.0) / number(6, x)
+    return quotient(x * relu6(x + 3.0), number(6, x))
 
 
 @pointwise(aten.hardsigmoid.default)
 def hardsigmoid(x):
-    return relu6(x + 3.0) / number(6, x)
+    return quotient(relu6(x + 3.0), number(6, x))
 
 
 @pointwise(aten.hardtanh.default)

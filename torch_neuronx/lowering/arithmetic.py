@@ -97,7 +97,7 @@ def _refusing_zero(fn):
 
 
 def divide(x, y):
-    return x / y
+    return quotient(x, y) if x.dtype.is_floating_point else x / y
 
 
 @_refusing_zero
@@ -137,10 +137,8 @@ pointwise(aten.square.default)(lambda x: x * x)
 
 @rule_for(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(out, x, y):
-    is_spread = not isinstance(y, Value) or y.shape != out.shape
     x, y = promoted_operands(out, x, y, casts_numbers=False)
-    exact = is_spread and x.dtype.is_floating_point
-    return hlo.convert(quotient(x, y) if exact else divide(x, y), out.dtype)
+    return hlo.convert(divide(x, y), out.dtype)
 
 
 pointwise(aten.floor_divide.default, aten.floor_divide.Scalar)(divide_floor)
@@ -247,4 +245,4 @@ def addcmul(out, x, y, z, *, value=1):
 @rule_for(aten.addcdiv.default)
 def addcdiv(out, x, y, z, *, value=1):
     x, y, z = operands(out, x, y, z)
-    return hlo.convert(x + scaled(y, value) / z, out.dtype)
+    return hlo.convert(x + divide(scaled(y, value), z), out.dtype)

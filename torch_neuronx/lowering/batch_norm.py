@@ -26,7 +26,8 @@ _RUNTIME = ("momentum", "eps")
 def batch_norm_functional(out, x, weight, bias, running_mean, running_var, training, momentum, eps):
     if not training:
         y = _normalized(out[0], x, weight, bias, *_running(x, running_mean, running_var, eps))
-        return y, *_no_statistics(out), running_mean, running_var
+        running = (running_mean, out[3]), (running_var, out[4])
+        return y, *_no_statistics(out), *(hlo.convert(v, meta.dtype) for v, meta in running)
     mean, var = _statistics(x)
     rstd = _rstd(var, eps)
     y = _normalized(out[0], x, weight, bias, mean, rstd)

@@ -17,6 +17,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.cast import compute_dtype
+from torch_neuronx.lowering.elementwise import quotient
 from torch_neuronx.lowering.planes import gather_planes, scatter_planes
 from torch_neuronx.lowering.registry import lowers
 
@@ -148,7 +149,7 @@ def _reflected(x, low: float, high: float):
         return x * 0.0, x * 0.0
     away = x - float(low)
     distance = hlo.abs(away)
-    extra, turns = hlo.rem(distance, span), hlo.floor(distance / span)
+    extra, turns = hlo.rem(distance, span), hlo.floor(quotient(distance, hlo.number(span, x.dtype)))
     even = hlo.rem(turns, 2.0) == 0.0
     x = hlo.select(even, extra + float(low), span - extra + float(low))
     one = hlo.full(x.shape, 1, x.dtype)

@@ -7,6 +7,7 @@ import torch
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.addressing import flatten, put_flat
 from torch_neuronx.lowering.context import check
+from torch_neuronx.lowering.elementwise import quotient
 from torch_neuronx.lowering.ranges import linspace
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.searching import lower_or_upper_bound
@@ -36,7 +37,8 @@ def _histc(out, x, bins=100, min=0, max=0):
             "torch.histc: range is not finite",
         )
     check(low > high, "RuntimeError", "torch.histc: max must be larger than min")
-    place = hlo.convert((x - low) * bins / (high - low), torch.int64)
+    scaled, width = (x - low) * bins, high - low
+    place = scaled / width if exact else hlo.convert(quotient(scaled, width), torch.int64)
     inside = (x >= low) & (x <= high)
     place = hlo.select(inside, hlo.min(place, bins - 1), bins)
     return put_flat(

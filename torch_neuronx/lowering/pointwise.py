@@ -17,6 +17,7 @@ from torch_neuronx.lowering.elementwise import (
     number,
     operands,
     pointwise,
+    quotient,
     rule_for,
     signbit,
     truncate,
@@ -141,9 +142,9 @@ def round_decimals(out, x, *, decimals):
     (x,) = operands(out, x)
     scale = number(10.0 ** abs(decimals), x)
     if decimals >= 0:
-        rounded = hlo.round_even(x * scale) / scale
+        rounded = quotient(hlo.round_even(x * scale), scale)
     else:
-        rounded = hlo.round_even(x / scale) * scale
+        rounded = hlo.round_even(quotient(x, scale)) * scale
     return hlo.convert(rounded, out.dtype)
 
 

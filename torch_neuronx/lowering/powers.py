@@ -31,6 +31,8 @@ def _of_integers(x: Value, y: Value) -> Value:
     """
     if not x.numel:
         return x
+    if x.dtype == torch.bool:
+        return x | ~y
     zero, one = number(0, x), number(1, x)
 
     def unfinished(_, __, rest):

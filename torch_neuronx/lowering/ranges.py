@@ -10,7 +10,7 @@ import torch
 
 from torch_neuronx.lowering import hlo
 from torch_neuronx.lowering.cast import compute_dtype
-from torch_neuronx.lowering.elementwise import rounded, rule_for
+from torch_neuronx.lowering.elementwise import quotient, rounded, rule_for
 
 aten = torch.ops.aten
 
@@ -56,7 +56,8 @@ def _spaced(out, start, end, steps, cast=lambda x: x):
         return cast(cast(hlo.convert(index, dtype)) * step)
 
     start, end = (_cast(x, out.dtype, dtype) for x in (start, end))
-    step = cast(cast(end - start) / max(steps - 1, 1))
+    reach, intervals = cast(end - start), hlo.number(max(steps - 1, 1), dtype)
+    step = cast(reach / intervals if dtype.is_complex else quotient(reach, intervals))
     index = hlo.iota(out.shape, 0, torch.int64)
     return hlo.select(half, cast(start + along(index)), cast(end - along(steps - 1 - index)))
 

@@ -5,9 +5,10 @@ eager/fallback.py the reasons of fallbacks. How often each op ran is counted by 
 and read in eager/fallback.py.
 """
 
+import functools
 import json
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from torch_neuronx.runtime.signature import describe
 
 _LIMIT = 65536  # events kept; the counters never forget
+_COMPARED = 64  # earlier programs of an op, the latest ones, among which the nearest is looked for
 
 TIERS = ("memory", "disk", "compiled")
 
@@ -126,8 +128,12 @@ class Explanation:
     """
 
     def __init__(self, events: Iterable[Event], fallbacks: dict[str, str]) -> None:
-        self.rows = _explain(events)
+        self._events = events
         self.fallbacks = fallbacks
+
+    @functools.cached_property
+    def rows(self) -> list[Row]:
+        return _explain(self._events)
 
     def to_json(self) -> str:
         return json.dumps(
@@ -153,11 +159,11 @@ def explain() -> Explanation:
 
 
 def _explain(events: Iterable[Event]) -> list[Row]:
-    known: dict[str, list[dict[str, str]]] = {}
+    known: dict[str, deque[dict[str, str]]] = defaultdict(lambda: deque(maxlen=_COMPARED))
     rows = []
     for event in events:
         parts = describe(event.call)
-        why = _cause(parts, known.setdefault(event.op, []))
+        why = _cause(parts, known[event.op])
         known[event.op].append(parts)
         row = Row(event.op, why, event.seconds, event.size, event.tier)
         if event.graph is not None:
@@ -175,7 +181,7 @@ def _differences(new: dict[str, str], old: dict[str, str]) -> list[str]:
     return [name for name in {**old, **new} if new.get(name) != old.get(name)]
 
 
-def _cause(parts: dict[str, str], known: list[dict[str, str]]) -> str:
+def _cause(parts: dict[str, str], known: deque[dict[str, str]]) -> str:
     """What differs from the most similar earlier key of the same op."""
     if not known:
         return "first program of this op"

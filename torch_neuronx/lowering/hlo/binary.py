@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import torch
 
-from torch_neuronx.lowering.hlo.bindings import mlir, require
+from torch_neuronx.lowering.hlo.bindings import check_supported, mlir, require
 from torch_neuronx.lowering.hlo.create import Number, full
 from torch_neuronx.lowering.hlo.shape import broadcast_to
 from torch_neuronx.lowering.value import LoweringError, Value
 
 Operand = Value | Number
-_COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
 def _pair(name: str, x: Operand, y: Operand) -> tuple[Value, Value]:
@@ -143,7 +142,9 @@ def zeta(x: Operand, y: Operand) -> Value:
 def complex(re: Operand, im: Operand) -> Value:
     """A complex value of two float32 or float64 parts."""
     re, im = _pair("complex", re, im)
-    return Value(mlir().stablehlo.complex(re.ir, im.ir), re.shape, _COMPLEX[re.dtype])
+    dtype = re.dtype.to_complex()
+    check_supported(dtype)
+    return Value(mlir().stablehlo.complex(re.ir, im.ir), re.shape, dtype)
 
 
 def compare(x: Operand, y: Operand, direction: str, total_order: bool = False) -> Value:

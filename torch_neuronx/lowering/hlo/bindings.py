@@ -75,7 +75,7 @@ _ELEMENT_TYPES = {
 
 @functools.cache
 def element_type(dtype: torch.dtype) -> Any:
-    """The MLIR element type of a dtype; NotImplementedError for a dtype StableHLO lacks."""
+    """The MLIR element type of a dtype; UnsupportedDtype for one StableHLO lacks."""
     check_supported(dtype)
     return mlir().ir.Type.parse(_ELEMENT_TYPES[dtype], context())
 
@@ -87,12 +87,17 @@ def tensor_type(shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     )
 
 
-def check_supported(dtype: torch.dtype) -> None:
-    """Raises NotImplementedError for a dtype StableHLO lacks."""
+class UnsupportedDtype(NotImplementedError):
+    """StableHLO lacks it."""
+
+
+def check_supported(dtype: torch.dtype, op: Any = None) -> None:
+    """Raises UnsupportedDtype, with the op's name."""
     if not is_supported(dtype):
-        raise NotImplementedError(
-            f"neuron devices have no element type for {dtype}; view the tensor as another dtype "
-            "first"
+        asked = f"{op}: " if op else ""
+        raise UnsupportedDtype(
+            f"{asked}neuron devices have no element type for {dtype}; view the tensor as another "
+            "dtype first"
         )
 
 
