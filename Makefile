@@ -24,13 +24,14 @@ run: build
 # Everything on the default plugin; a sample of each of PyTorch's operators, eager, backward and
 # compiled; then the runtime's tests on a plugin of another age.
 SLICE := build/contract/slice.jsonl
-PARALLEL := -n 2 --dist loadfile
+# Two processes, and a thread in each for what the CPU computes.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 test: build
-	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	$(PYTEST) $(ARGS)
 	rm -f $(SLICE)
 	PYTHONPATH=tests $(BIN)/python -m contract.run --results $(SLICE) \
 		--database op --dtype float32 --mode forward backward compiled --samples 1 --minutes 15
-	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(BIN)/python -m pytest $(PARALLEL) tests/runtime
+	TORCH_NEURONX_PLATFORM=$$(echo $(SECOND_PLUGIN)) $(PYTEST) tests/runtime
 
 # 2,000 random programs of views and in-place writes; `make test` runs a few dozen, always the same.
 fuzz: build
@@ -51,7 +52,7 @@ sweep: build
 
 # What the tests of ops and of training compare with the CPU, under torch.compile: 20 minutes.
 test-compiled: build
-	$(BIN)/python -m pytest $(PARALLEL) --compiled tests/ops tests/training $(ARGS)
+	$(PYTEST) --compiled tests/ops tests/training $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check $(PYTHON_SOURCES)

@@ -20,6 +20,10 @@ DRAWS = {
     "exponential_": lambda x: torch.empty_like(x).exponential_(2.0),
     "geometric_": lambda x: torch.empty_like(x).geometric_(0.3),
     "multinomial": lambda x: torch.multinomial(x.sigmoid(), 3),
+    "PyTorch's definition of randn": lambda x: torch._refs.randn(5, device=x.device),
+    "PyTorch's definition of uniform": lambda x: torch._refs._uniform_helper(
+        (5,), stride=(1,), low=-1.0, high=2.0, dtype=x.dtype, device=x.device
+    ),
     "gumbel_softmax": lambda x: F.gumbel_softmax(x, hard=True),
     "one after the other": lambda x: (
         F.dropout(torch.rand_like(x) + F.dropout(x), 0.2) + x.normal_()

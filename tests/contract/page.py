@@ -10,11 +10,11 @@ from typing import Any
 
 from torch_neuronx import coverage
 
-from . import summary
+from . import ledger, summary
 
 # Other modes are checked as well; these are what a user asks about first.
 COLUMNS = {"eager": "forward", "grad": "backward", "compiled": "compiled"}
-TOTALS = ("database", "mode", "checks", "samples", "passed", "native")
+TOTALS = ("database", "mode", "checks", "samples", "passed", "native", "refused")
 SHORT = {
     "float64": "f64",
     "float32": "f32",
@@ -29,6 +29,13 @@ SHORT = {
     "complex128": "c128",
     "complex64": "c64",
     "complex32": "c32",
+    "uint64": "u64",
+    "uint32": "u32",
+    "uint16": "u16",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
+    "float8_e4m3fnuz": "f8e4m3z",
+    "float8_e5m2fnuz": "f8e5m2z",
 }
 TORCHNEURON = (
     "https://github.com/aws-neuron/torch-neuronx/blob/main/docs/torch_api_compatibility.md"
@@ -47,7 +54,9 @@ CHECK = (
     "A check is one operator with one dtype in one mode: samples of it on the device and on the "
     "CPU, compared in value, dtype, shape and strides; the table says how many this run took "
     "(`make contract` without `--samples` takes all). *native*: no op of theirs ran on the host. "
-    "What does not pass is in `tests/contract/ledger.toml`, with its reason.\n"
+    "*refused*: not among the checks, for StableHLO lacks the dtype, and the device raises "
+    "NotImplementedError with its name. "
+    "What else does not pass is in `tests/contract/ledger.toml`, with its reason.\n"
 )
 
 
@@ -72,8 +81,8 @@ def markdown() -> str:
             coverage.totals(),
             "## Operators of PyTorch's database\n",
             "The dtypes that pass, in eager mode, with gradients and under "
-            "`torch.compile(backend='neuron')`; ~~struck~~: in the ledger. An operator is native "
-            "unless a road over the host is named.\n",
+            "`torch.compile(backend='neuron')`; ~~struck~~: refused, or in the ledger. An operator "
+            "is native unless a road over the host is named.\n",
             coverage.table(("operator", "road", *COLUMNS), _rows(operators)) + "\n",
             "## ATen operators by road\n",
             coverage.sections(),
@@ -86,7 +95,8 @@ def _totals(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         modes = sorted({mode for found in operators.values() for mode in found})
         for mode in modes:
             found = [found[mode] for found in operators.values() if mode in found]
-            checks = sum(map(_count, found))
+            refused = sum(map(_refused, found))
+            checks = sum(map(_count, found)) - refused
             if not checks:
                 continue
             passed = sum(len(v.get("passed", ())) for v in found)
@@ -100,7 +110,12 @@ def _totals(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
                 f"{samples:,}",
                 f"{passed:,}",
                 f"{native:,} ({share})",
+                str(refused or ""),
             )
+
+
+def _refused(verdicts: summary.Verdicts) -> int:
+    return len(ledger.UNSUPPORTED.intersection(verdicts.get("unsupported", ())))
 
 
 def _count(verdicts: summary.Verdicts) -> int:

@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
         "--share", type=float, default=1, help="of all these checks, drawn at random by --seed"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for one operator")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for one operator")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="start no operator later than this"

@@ -19,7 +19,7 @@ from torch_neuronx.lowering.ordering import ascending
 from torch_neuronx.lowering.registry import lowers
 from torch_neuronx.lowering.value import Value
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 # Significant bits of a uniform number: as many as the dtype holds, so that rounding never gives 1.
 _DIGITS = {torch.bfloat16: 8, torch.float16: 11, torch.float32: 24, torch.float64: 53}
@@ -138,6 +138,17 @@ def between(shape, dtype: torch.dtype, low, high) -> Value:
     check(high - low > largest, "RuntimeError", message)
     drawn = hlo.convert(hlo.convert(unit(shape, dtype) * (high - low) + low, dtype), wide)
     return hlo.select(drawn >= high, low, drawn)
+
+
+# PyTorch's own ATen forms of these two write in place, where a graph may not any more.
+@lowers(prims.uniform.default, runtime=("low", "high"))
+def _uniform_prim(out, shape, *, low, high, **_):
+    return _uniform(out, None, low, high)
+
+
+@lowers(prims.normal.default, runtime=("mean", "std"))
+def _normal_prim(out, shape, *, mean, std, **_):
+    return normal(out, mean, std)
 
 
 @lowers(aten.normal_functional.default, runtime=("mean", "std"))
