@@ -126,6 +126,31 @@ def test_other_databases_and_modes(database, name, mode):
     assert not outcome.failures
 
 
+def test_a_dtype_that_stablehlo_lacks_is_refused():
+    outcome = check(operators()["mul"], torch.complex32, "forward", limit=2)
+    assert {kind for _, kind, _ in outcome.failures} == {"unsupported"}
+    refused = ledger.Case("mul", "complex32", "forward")
+    assert not ledger.surprise(refused, "unsupported", {})
+    assert ledger.surprise(refused, "error", {})
+    assert ledger.surprise(ledger.Case("mul", "float32", "forward"), "unsupported", {})
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_eight_bits_may_differ_by_one_rounding(dtype):
+    want = torch.tensor([1.0, 2.0]).to(dtype)
+    near, far = (want.float() * (1 + n * torch.finfo(dtype).eps) for n in (1, 2))
+    same(near.to(dtype), want, want)
+    with pytest.raises(Difference, match="not close"):
+        same(far.to(dtype), want, want)
+
+
+def test_equal_elements_come_in_any_order_in_each_lane():
+    """The dimension that an operator orders is another one of the whole."""
+    outcome = check(operators()["kthvalue"], torch.uint8, "vmap", limit=5)
+    assert outcome.samples
+    assert not outcome.failures
+
+
 def test_a_module_whose_weights_differ_is_found():
     """The comparison of modules sees more than shapes."""
     found = operators("module")["nn.Linear"]
