@@ -112,12 +112,18 @@ def _stepped(
     """
     if isinstance(params, list) and all(isinstance(p, torch.Tensor) for p in params):
         params, kwargs = _parameters(params, kwargs), _for_device(params, kwargs)
-    optimizer = info.optim_cls(params, **kwargs)
+    optimizer = _made(info, params, kwargs)
     for number, wanted in enumerate(gradients):
         if restored and number == STEPS - 1:
-            optimizer = _reloaded(optimizer, info.optim_cls(params, **kwargs))
+            optimizer = _reloaded(optimizer, _made(info, params, kwargs))
         _step(info, optimizer, params, wanted)
-    return [p.detach() if p.is_leaf else p for p in params], [_state(optimizer, p) for p in params]
+    return [p.detach() if p.is_leaf else p for p in params], _states(optimizer, params)
+
+
+# What is compiled of an optimizer is its steps.
+@torch._dynamo.disable
+def _made(info: OptimizerInfo, params: Any, kwargs: dict[str, Any]) -> Any:
+    return info.optim_cls(params, **kwargs)
 
 
 def _parameters(params: list[torch.Tensor], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -162,5 +168,6 @@ def _reloaded(optimizer: Any, fresh: Any) -> Any:
     return fresh
 
 
-def _state(optimizer: Any, param: torch.Tensor) -> dict[str, Any]:
-    return dict(sorted(optimizer.state[param].items()))
+@torch._dynamo.disable
+def _states(optimizer: Any, params: list[torch.Tensor]) -> list[dict[str, Any]]:
+    return [dict(sorted(optimizer.state[p].items())) for p in params]
