@@ -39,7 +39,8 @@ class Operator:
 
     `samples(dtype, requires_grad)` yields Samples, `errors()` calls that must raise; the
     positional arguments numbered in `host` are CPU tensors on every device. `restored` is
-    `function` by way of a state_dict that was saved and loaded half way.
+    `function` by way of a state_dict that was saved and loaded half way. `traced_steps` is a
+    sample's `steps` under torch.compile.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Operator:
     has_jvp: bool = False
     errors: Callable[[], Iterator[Sample]] | None = None
     host: frozenset[int] = frozenset()
+    traced_steps: torch.Tensor | None = None
 
 
 # Database -> module and function. Imported when asked for: PyTorch takes seconds to describe them.

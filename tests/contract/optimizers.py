@@ -22,6 +22,8 @@ from .databases import Operator, Sample
 
 STEPS = 3
 SHAPES = ((3, 4), (2, 2), (5, 1))  # matrices, because Muon takes nothing else
+# A step that is counted on the device, as in a graph, is a float32, and so are its powers.
+COUNTER = torch.zeros(())
 DTYPES = frozenset({torch.float32, torch.float64, torch.bfloat16, torch.float16})
 
 # Whose configurations they are: PyTorch tests capturable on CUDA, a tensor as lr on MPS.
@@ -65,6 +67,7 @@ def _operator(info: OptimizerInfo, variant: str, flags: dict[str, bool]) -> Oper
         backward_dtypes=DTYPES if "differentiable" in flags else frozenset(),
         restored=None if "differentiable" in flags else functools.partial(run, restored=True),
         errors=None if variant else functools.partial(_errors, info),
+        traced_steps=COUNTER,
     )
 
 
@@ -76,8 +79,7 @@ def _samples(
         set_rng_seed(0)
         tensors = functools.partial(_tensors, dtype, requires_grad)
         args = (tensors(), [tensors() for _ in range(STEPS)])
-        # A step that is counted on the device is a float32, and so are its powers.
-        steps = torch.zeros(()) if "capturable" in flags else None
+        steps = COUNTER if "capturable" in flags else None
         yield Sample(args, {**kwargs, **flags, **iterations}, steps=steps)
 
 
