@@ -171,3 +171,14 @@ def test_numbers_that_sizes_divide(align_corners):
     for shape in ((2, 3, 5, 5), (2, 3, 6, 4)):
         x = random(*shape)
         same(function(on("neuron", x)), resized(x))
+
+
+def test_a_size_that_is_a_product_of_sizes():
+    """What is after the check of the factorisation is given the product, and not its factors."""
+    solve = compiled(torch.linalg.tensorsolve, dynamic=True)
+    for sizes in ((2, 3), (3, 4)):
+        count = sizes[0] * sizes[1]
+        a, b = random(*sizes, count) + torch.eye(count).view(*sizes, count) * 9, random(*sizes)
+        bound = 100 * count * torch.finfo(torch.float32).eps
+        want = torch.linalg.tensorsolve(a, b)
+        same(solve(on("neuron", a), on("neuron", b)), want, atol=bound, rtol=bound)

@@ -1,5 +1,7 @@
 """What is refused, in which words, and what options change."""
 
+import dataclasses
+
 import pytest
 import torch
 from agreement import on, random, same
@@ -41,6 +43,24 @@ def test_fallback_execution_runs_the_graph_eagerly_with_a_warning(how, monkeypat
     with pytest.warns(UserWarning, match="runs eagerly, op by op: aten._linalg_eigh"):
         got = compiled(eigenvalues, options=options)(on("neuron", x))
     same(got, eigenvalues(x), atol=1e-5, rtol=1e-5)
+
+
+def test_fallback_execution_of_a_part_of_a_graph(monkeypatch):
+    """The check of the factorisation cuts the graph; what is after it has one result."""
+    rule = registry.rule(torch.ops.aten._linalg_eigh.default)
+
+    def refuse(*_, **__):
+        raise NotImplementedError("not today")
+
+    monkeypatch.setitem(registry._rules, rule.op, dataclasses.replace(rule, function=refuse))
+
+    def solved(x):
+        return eigenvalues(torch.linalg.solve(x + 3 * torch.eye(3, device=x.device), x))
+
+    x = random(3, 3)
+    with pytest.warns(UserWarning, match="runs eagerly, op by op: .*not today"):
+        got = compiled(solved, options={"fallback_execution": True})(on("neuron", x))
+    same(got, solved(x), atol=1e-4, rtol=1e-4)
 
 
 def test_an_index_out_of_range_raises_and_leaves_the_process_usable():

@@ -104,7 +104,7 @@ def _segmented(
     for name, part in segmented.named_children():
         assert isinstance(part, fx.GraphModule)
         if not any(map(is_without_program, part.graph.nodes)):
-            setattr(segmented, name, _Segment(part, compile(part)))
+            setattr(segmented, name, _Segment(part, compile))
     return segmented
 
 
@@ -125,11 +125,15 @@ def _parts(module: fx.GraphModule, cuts: set[fx.Node]) -> dict[fx.Node, int]:
 class _Segment(torch.nn.Module):
     """A part of the graph as the module that it was, with what it returns in the same structure."""
 
-    def __init__(self, part: fx.GraphModule, run: Run) -> None:
+    def __init__(self, part: fx.GraphModule, compile: Callable[[fx.GraphModule], Run]) -> None:
         super().__init__()
-        self.run = run
         (output,) = part.graph.find_nodes(op="output")
         self.returns_one = isinstance(output.args[0], fx.Node)
+        if self.returns_one:
+            # A Run returns a sequence, also where it runs the part eagerly.
+            output.args = ((output.args[0],),)
+            part.recompile()
+        self.run = compile(part)
 
     def forward(self, *args: Any) -> Any:
         results = self.run(list(args))

@@ -50,11 +50,11 @@ def concrete(size: Any, symbols: Symbols | None = None) -> Any:
 
 def bind(symbols: dict[Any, Any], val: Any, given: Any) -> None:
     """Adds the symbols in `val`, a tensor's or a number's metadata. `given` tells their values: the
-    tensor's sizes, or the number."""
+    tensor's sizes, or the number. A part of a graph may be given a product of symbols alone."""
     if isinstance(val, torch.Tensor):
         for size, n in zip(val.shape, given, strict=False):
             bind(symbols, size, n)
-    elif type(val) in _SYMBOLIC and val.node.expr.is_Symbol:
+    elif type(val) in _SYMBOLIC and val.node.expr.free_symbols:
         from sympy import sympify
 
         symbols[val.node.expr] = sympify(given)
