@@ -57,7 +57,7 @@ def _backward(operator: Operator, sample: Sample, wanted: slice) -> None:
 def _with_gradients(side: Sample, wanted: slice) -> Sample:
     found = leaves(side)
     for constant in set(found).difference(found[wanted]):
-        constant.requires_grad_(False)
+        constant.requires_grad = False  # the method is not there for parameters of lazy modules
     return side
 
 

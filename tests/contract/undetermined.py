@@ -55,8 +55,13 @@ def _without_ties(name: str, sample: Sample, result: Any) -> Any:
             return value[0], elements(value[1])
         return tuple(map(walk, value))
 
-    if len(result) == 1:
-        return result[0].cpu().double().sum(dim)
+    def added(gradient: torch.Tensor | None) -> torch.Tensor | None:
+        if gradient is None or gradient.dim() != x.dim():
+            return gradient
+        return gradient.cpu().double().sum(dim)
+
+    if all(t is None or isinstance(t, torch.Tensor) for t in result):
+        return [added(gradient) for gradient in result]
     return (elements(result[0]), result[1]) if name == "argsort" else walk(result)
 
 
