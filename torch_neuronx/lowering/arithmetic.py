@@ -96,10 +96,6 @@ def _refusing_zero(fn):
     return guarded
 
 
-def divide(x, y):
-    return quotient(x, y) if x.dtype.is_floating_point else x / y
-
-
 @_refusing_zero
 def _divide_trunc(x, y):
     """Of integers; floats are rounded to the result's dtype before they are truncated."""
@@ -128,7 +124,7 @@ def _negative(x):
     return hlo.compare(x, number(0, x), "LT")
 
 
-DIVIDE = {None: divide, "trunc": _divide_trunc, "floor": divide_floor}
+DIVIDE = {None: quotient, "trunc": _divide_trunc, "floor": divide_floor}
 
 
 # true_divide and square: PyTorch writes them into traced graphs, for numbers computed from sizes.
@@ -138,7 +134,7 @@ pointwise(aten.square.default)(lambda x: x * x)
 @rule_for(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(out, x, y):
     x, y = promoted_operands(out, x, y, casts_numbers=False)
-    return hlo.convert(divide(x, y), out.dtype)
+    return hlo.convert(quotient(x, y), out.dtype)
 
 
 pointwise(aten.floor_divide.default, aten.floor_divide.Scalar)(divide_floor)
@@ -245,4 +241,4 @@ def addcmul(out, x, y, z, *, value=1):
 @rule_for(aten.addcdiv.default)
 def addcdiv(out, x, y, z, *, value=1):
     x, y, z = operands(out, x, y, z)
-    return hlo.convert(x + divide(scaled(y, value), z), out.dtype)
+    return hlo.convert(x + quotient(scaled(y, value), z), out.dtype)

@@ -155,9 +155,11 @@ def truncate(x: Value) -> Value:
 
 
 def quotient(x: Value, y: Value) -> Value:
-    """x / y of floats, rounded once, also where y was broadcast: XLA would multiply with 1 / y,
+    """x / y; of floats rounded once, also where y was broadcast: XLA would multiply with 1 / y,
     which makes 3 / 10 another number than 0.3. A divisor that depends on x prevents that.
     """
+    if not x.dtype.is_floating_point:
+        return x / y
     return x / hlo.select(is_nan(x), x, y)
 
 

@@ -37,8 +37,7 @@ def _histc(out, x, bins=100, min=0, max=0):
             "torch.histc: range is not finite",
         )
     check(low > high, "RuntimeError", "torch.histc: max must be larger than min")
-    scaled, width = (x - low) * bins, high - low
-    place = scaled / width if exact else hlo.convert(quotient(scaled, width), torch.int64)
+    place = hlo.convert(quotient((x - low) * bins, high - low), torch.int64)
     inside = (x >= low) & (x <= high)
     place = hlo.select(inside, hlo.min(place, bins - 1), bins)
     return put_flat(

@@ -57,7 +57,7 @@ def _spaced(out, start, end, steps, cast=lambda x: x):
 
     start, end = (_cast(x, out.dtype, dtype) for x in (start, end))
     reach, intervals = cast(end - start), hlo.number(max(steps - 1, 1), dtype)
-    step = cast(reach / intervals if dtype.is_complex else quotient(reach, intervals))
+    step = cast(quotient(reach, intervals))
     index = hlo.iota(out.shape, 0, torch.int64)
     return hlo.select(half, cast(start + along(index)), cast(end - along(steps - 1 - index)))
 

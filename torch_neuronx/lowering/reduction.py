@@ -89,7 +89,7 @@ def average(x: Value, dims: Sequence[int], keepdim: bool = False) -> Value:
     """The mean over `dims`; NaN of nothing."""
     count = float(math.prod(x.shape[d] for d in dims))
     sums = total(x, dims, keepdim)
-    return sums / count if sums.dtype.is_complex else quotient(sums, number(count, sums))
+    return quotient(sums, number(count, sums))
 
 
 @rule_for(aten.prod.default, aten.prod.dim_int)
