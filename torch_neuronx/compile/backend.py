@@ -8,6 +8,7 @@ Updates of inputs stay in the graph, whose program then writes into their buffer
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,9 @@ def neuron(
     device_interface.register()
     higher_order.register()
     chosen = parse(mode, options)
-    compiler = functools.partial(
-        _compiler, chosen, origin.of_current_compile(module, example_inputs, chosen.model_name)
-    )
-    return aot_autograd(
+    made = origin.of_current_compile(module, example_inputs, chosen.model_name)
+    compiler = functools.partial(_compiler, chosen, made)
+    compiled = aot_autograd(
         fw_compiler=compiler("forward"),
         bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"),
@@ -58,6 +58,31 @@ def neuron(
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=True,
     )(module, example_inputs)
+    constants = [t for t in (*module.parameters(), *module.buffers()) if not t.requires_grad]
+    return _keeping_gradients(compiled, module, constants, made) if constants else compiled
+
+
+def _keeping_gradients(
+    compiled: Callable[..., Any],
+    module: fx.GraphModule,
+    constants: Sequence[torch.Tensor],
+    made: Origin,
+) -> Callable[..., Any]:
+    """Calls `module` where AOTAutograd's graph would lose a gradient: it has what Dynamo lets the
+    module hold, such as an optimizer's state, as constants, and no guard sees that steps with
+    differentiable=True make this state require a gradient."""
+
+    def run(*args: Any) -> Any:
+        if not torch.is_grad_enabled() or not any(t.requires_grad for t in constants):
+            return compiled(*args)
+        warnings.warn(
+            f"{made.name} runs eagerly, op by op: a tensor that it holds, for instance of an "
+            "optimizer's state, has come to require a gradient since it was compiled",
+            stacklevel=2,
+        )
+        return module(*args)
+
+    return run
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
