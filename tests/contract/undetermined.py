@@ -103,6 +103,7 @@ _DECLARED: tuple[tuple[str, Callable[[Any], Any], tuple[str, ...]], ...] = (
             "normal",
             "normal.in_place",
             "normal.number_mean",
+            "normal_.in_place",
             "pca_lowrank",
             "rand_like",
             "randint",

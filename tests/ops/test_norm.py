@@ -1,5 +1,7 @@
 """Normalisations, their statistics and gradients agree with the CPU, mixed dtypes included."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -126,6 +128,15 @@ def test_composites(norm):
 def test_channels_last_stays():
     x = X.to(memory_format=torch.channels_last)
     agree(lambda x: [F.group_norm(x, 2), F.batch_norm(x, None, None, training=True)], x)
+    batch, channels, *places = x.shape
+    sizes = (batch, channels, math.prod(places), 2)
+
+    def gradient(x):
+        _, mean, rstd = torch.native_group_norm(x, None, None, *sizes, 1e-5)
+        mask = [True, False, False]
+        return torch.ops.aten.native_group_norm_backward(x, x, mean, rstd, None, *sizes, mask)[0]
+
+    agree(gradient, x, rtol=1e-5, atol=1e-5)
 
 
 def test_empty_batches():
