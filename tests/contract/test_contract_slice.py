@@ -87,6 +87,15 @@ def test_another_precision_tells_how_far_roundings_go(dtype, other):
         same(wrong, want, terms.to(dtype), exact=lambda: total([0, 1, 2, 3], other))
 
 
+def test_a_cpu_that_computes_something_else_is_no_judge():
+    """Then the device has to be right."""
+    exact = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    want = torch.tensor([1.0, 3.0])
+    same(exact.float(), want, (), exact=lambda: exact)
+    with pytest.raises(Difference, match="not close"):
+        same(torch.tensor([1.0, 2.5]), want, (), exact=lambda: exact)
+
+
 def test_more_terms_allow_more():
     eps = torch.finfo(torch.float32).eps
     assert tolerance([torch.float32], 100) - tolerance([torch.float32], 0) == pytest.approx(
