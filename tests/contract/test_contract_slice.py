@@ -153,9 +153,13 @@ def test_eight_bits_may_differ_by_one_rounding(dtype):
         same(far.to(dtype), want, want)
 
 
-def test_equal_elements_come_in_any_order_in_each_lane():
-    """The dimension that an operator orders is another one of the whole."""
-    outcome = check(operators()["kthvalue"], torch.uint8, "vmap", limit=5)
+@pytest.mark.parametrize(
+    ("name", "dtype", "mode"),
+    [("kthvalue", torch.uint8, "vmap"), ("msort", torch.bfloat16, "jvp")],
+)
+def test_equal_elements_come_in_any_order(name, dtype, mode):
+    """In each lane, where the dimension that is ordered is another one; with their tangents."""
+    outcome = check(operators()[name], dtype, mode, limit=5)
     assert outcome.samples
     assert not outcome.failures
 

@@ -36,7 +36,8 @@ ORDERS = {
 
 def _without_ties(name: str, sample: Sample, result: Any) -> Any:
     """Equal elements come in any order, unless the sort is a stable one. So positions become the
-    elements there, and of gradients only what a slice of them adds up to is compared.
+    elements there, and of gradients only what a slice of them adds up to is compared; so of
+    tangents, where all elements are in the result.
     """
     x, dim = sample.args[0].detach(), _dim(name, sample)
     if sample.kwargs.get("stable") or x.dim() == sample.lanes or not _has_ties(x, dim):
@@ -51,14 +52,19 @@ def _without_ties(name: str, sample: Sample, result: Any) -> Any:
     def walk(value: Any) -> Any:
         if not isinstance(value, tuple | list):
             return value
-        if len(value) == 2 and all(isinstance(v, torch.Tensor) for v in value):
-            return value[0], elements(value[1])
+        match value:
+            case torch.Tensor(), torch.Tensor() as tangent if tangent.is_floating_point():
+                return value[0], added(tangent) if name in ("sort", "msort") else ()
+            case torch.Tensor() as values, torch.Tensor() as positions:
+                return values, elements(positions)
+            case torch.Tensor() as positions, None:
+                return elements(positions), None
         return tuple(map(walk, value))
 
-    def added(gradient: torch.Tensor | None) -> torch.Tensor | None:
-        if gradient is None or gradient.dim() != x.dim():
-            return gradient
-        return gradient.cpu().double().sum(dim)
+    def added(slices: torch.Tensor | None) -> torch.Tensor | None:
+        if slices is None or slices.dim() != x.dim():
+            return slices
+        return slices.cpu().double().sum(dim)
 
     if all(t is None or isinstance(t, torch.Tensor) for t in result):
         return [added(gradient) for gradient in result]
