@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from torch_neuronx.lowering.hlo.apart import kept_apart
 from torch_neuronx.lowering.hlo.bindings import check_supported, mlir, require
 from torch_neuronx.lowering.hlo.create import Number, full
 from torch_neuronx.lowering.hlo.shape import broadcast_to
@@ -46,6 +47,7 @@ def _stablehlo(name: str, x: Operand, y: Operand) -> Value:
     x, y = _pair(name, x, y)
     if not x.numel:
         return x
+    x, y = kept_apart(name, x, y)
     return Value(getattr(mlir().stablehlo, name)(x.ir, y.ir), x.shape, x.dtype)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from torch_neuronx.lowering.hlo.apart import kept_apart
 from torch_neuronx.lowering.hlo.bindings import mlir, require
 from torch_neuronx.lowering.value import Value
 
@@ -15,6 +16,7 @@ _PART = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
 def _stablehlo(name: str, x: Value) -> Value:
+    (x,) = kept_apart(name, x)
     return Value(getattr(mlir().stablehlo, name)(x.ir), x.shape, x.dtype)
 
 
