@@ -15,14 +15,15 @@ import torch
 from torch_neuronx.lowering.hlo.bindings import mlir
 from torch_neuronx.lowering.value import Value
 
-# Op -> the ops that it must not be joined with when one of them made an operand.
+_SUMS = ("add", "subtract")
+# Op -> for each operand, the ops that it must not be joined with where one of them made it.
 _JOINED = {
-    "add": ("add", "subtract"),
-    "subtract": ("add", "subtract"),
-    "multiply": ("multiply", "divide"),
-    "divide": ("divide", "multiply", "exponential", "power", "sqrt", "rsqrt"),
-    "power": ("power", "exponential"),
-    "log": ("power", "exponential", "sqrt", "rsqrt", "cbrt"),
+    "add": (_SUMS, _SUMS),
+    "subtract": (_SUMS, _SUMS),
+    "multiply": (("multiply",), ("multiply",)),
+    "divide": (("divide",), ("divide", "exponential", "power", "sqrt", "rsqrt")),
+    "power": (("power", "exponential"), ()),
+    "log": (("power", "exponential", "sqrt", "rsqrt", "cbrt"),),
 }
 # What is joined only where both have a constant, which become one.
 _BY_CONSTANTS = ("add", "subtract", "multiply")
@@ -43,12 +44,13 @@ def kept_apart(name: str, *operands: Value) -> tuple[Value, ...]:
         return operands
     if name in _BY_CONSTANTS and not any(_is_constant(x.ir) for x in operands):
         return operands
-    return tuple(_pinned(x) if _is_joined(name, joined, x.ir) else x for x in operands)
+    pairs = zip(operands, joined, strict=True)
+    return tuple(_pinned(x) if _is_joined(name, makers, x.ir) else x for x, makers in pairs)
 
 
-def _is_joined(name: str, joined: tuple[str, ...], ir: Any) -> bool:
+def _is_joined(name: str, makers: tuple[str, ...], ir: Any) -> bool:
     operation = _maker(ir)
-    if operation is None or _name(operation) not in joined:
+    if operation is None or _name(operation) not in makers:
         return False
     return name not in _BY_CONSTANTS or any(map(_is_constant, operation.operands))
 
