@@ -83,3 +83,14 @@ def test_each_operation_is_by_itself(outer):
             equal_nan=True,
             msg=lambda text, name=name: f"{outer} of {name}: {text}",
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_what_is_never_negative_may_be_nan(dtype):
+    def every(x):
+        largest = torch.maximum(x, torch.ones_like(x))
+        return [x.abs() >= 0, x * x >= 0, torch.relu(x) >= 0, x.exp() >= 0, largest >= 1, x >= -INF]
+
+    x = torch.tensor([*NUMBERS, NAN], dtype=dtype)
+    for got, want in zip(compiled(every)(x.to("neuron")), every(x), strict=True):
+        assert torch.equal(got.cpu(), want)

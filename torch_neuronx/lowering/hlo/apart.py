@@ -44,6 +44,17 @@ def kept_apart(name: str, *operands: Value) -> tuple[Value, ...]:
     return tuple(_pinned(x) if _is_joined(name, makers, x.ir) else x for x, makers in pairs)
 
 
+def decided_by_sign(direction: str, x: Value, y: Value) -> Value | None:
+    """The operand that a comparison with a constant is true of if only its op is never negative:
+    for the simplifier `abs(x) >= 0` is true, of NaN too."""
+    if direction not in ("GE", "LE") or not x.dtype.is_floating_point:
+        return None
+    is_constant = _is_constant(x.ir)
+    if is_constant == _is_constant(y.ir):
+        return None
+    return y if is_constant else x
+
+
 def _is_joined(name: str, makers: tuple[str, ...], ir: Any) -> bool:
     operation = _maker(ir)
     if operation is None or _name(operation) not in makers:

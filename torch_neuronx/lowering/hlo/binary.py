@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_neuronx.lowering.hlo.apart import kept_apart
+from torch_neuronx.lowering.hlo.apart import decided_by_sign, kept_apart
 from torch_neuronx.lowering.hlo.bindings import check_supported, mlir, require
 from torch_neuronx.lowering.hlo.create import Number, full
 from torch_neuronx.lowering.hlo.shape import broadcast_to
@@ -155,7 +155,9 @@ def compare(x: Operand, y: Operand, direction: str, total_order: bool = False) -
     how = mlir().stablehlo.ComparisonDirectionAttr.get(direction)
     kind = mlir().stablehlo.ComparisonTypeAttr.get("TOTALORDER") if total_order else None
     result = mlir().stablehlo.compare(x.ir, y.ir, how, compare_type=kind)
-    return Value(result, x.shape, torch.bool)
+    outcome = Value(result, x.shape, torch.bool)
+    judged = None if total_order else decided_by_sign(direction, x, y)
+    return outcome if judged is None else outcome & compare(judged, judged, "EQ")
 
 
 def select(pred: Value, on_true: Operand, on_false: Operand) -> Value:
