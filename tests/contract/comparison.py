@@ -99,8 +99,8 @@ def _is_as_exact(got: torch.Tensor, want: torch.Tensor, exact: torch.Tensor, bou
     if (ratio := torch.finfo(want.dtype).eps / torch.finfo(exact.dtype).eps) < 1:
         # The other call is the coarser one, and its roundings are so much larger.
         theirs, exact = ratio * theirs, want
-    error = _largest(theirs) if _largest(theirs) <= MOST * _largest(exact) else 0.0
-    atol = bound + ERRORS * error
+    error = _largest(theirs)
+    atol = bound + (ERRORS * error if error <= MOST * _largest(exact) else 0.0)
     return torch.allclose(got.to(exact.dtype), exact, rtol=bound, atol=atol, equal_nan=True)
 
 
