@@ -50,17 +50,20 @@ def test_no_attribute_of_torch_is_replaced():
     assert replaced <= RENAMED_BY_TORCH
 
 
-def test_registration_takes_under_60_ms():
-    # Of processor time: unlike the clock it does not count other processes.
+def test_registration_is_a_small_part_of_importing_torch():
+    # 60 ms where torch takes 1.5 s (benchmarks/import_time.py measures it): a machine that is busy
+    # or slow is so for both. Processor time, unlike the clock, does not count other processes.
     code = """
-        import torch, time
+        import time
         start = time.process_time()
+        import torch
+        torch_is_there = time.process_time()
         import torch_neuronx
         assert torch.neuron.is_available
-        print(time.process_time() - start)
+        print((time.process_time() - torch_is_there) / (torch_is_there - start))
     """
-    times = [float(run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout) for _ in range(3)]
-    assert min(times) < 0.060
+    shares = [float(run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout) for _ in range(3)]
+    assert min(shares) < 0.04
 
 
 def test_registration_opens_nothing_and_prints_nothing():
