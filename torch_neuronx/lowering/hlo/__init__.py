@@ -30,7 +30,7 @@ from torch_neuronx.lowering.hlo.binary import (
     xor,
     zeta,
 )
-from torch_neuronx.lowering.hlo.cast import bitcast, convert
+from torch_neuronx.lowering.hlo.cast import bitcast, convert, reduce_precision
 from torch_neuronx.lowering.hlo.contraction import (
     cholesky,
     convolution,
@@ -107,7 +107,6 @@ from torch_neuronx.lowering.hlo.unary import (
     not_,
     popcnt,
     real,
-    reduce_precision,
     round_even,
     rsqrt,
     sign,

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_neuronx.lowering.hlo.bindings import mlir
+from torch_neuronx.lowering.hlo.cast import reduce_precision
 from torch_neuronx.lowering.value import Value
 
 _SUMS = ("add", "subtract")
@@ -41,7 +42,10 @@ def kept_apart(name: str, *operands: Value) -> tuple[Value, ...]:
     if name in _BY_CONSTANTS and not any(_is_constant(x.ir) for x in operands):
         return operands
     pairs = zip(operands, joined, strict=True)
-    return tuple(_pinned(x) if _is_joined(name, makers, x.ir) else x for x, makers in pairs)
+    return tuple(
+        reduce_precision(x, *_BITS[x.dtype]) if _is_joined(name, makers, x.ir) else x
+        for x, makers in pairs
+    )
 
 
 def decided_by_sign(direction: str, x: Value, y: Value) -> Value | None:
@@ -60,11 +64,6 @@ def _is_joined(name: str, makers: tuple[str, ...], ir: Any) -> bool:
     if operation is None or _name(operation) not in makers:
         return False
     return name not in _BY_CONSTANTS or any(map(_is_constant, operation.operands))
-
-
-def _pinned(x: Value) -> Value:
-    exponent, mantissa = _BITS[x.dtype]
-    return Value(mlir().stablehlo.reduce_precision(x.ir, exponent, mantissa), x.shape, x.dtype)
 
 
 def _is_constant(ir: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Casts with PyTorch's semantics, and bit casts. Called by every rule file."""
+"""Casts with PyTorch's semantics, roundings and bit casts. Called by every rule file."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ def convert(x: Value | Number, dtype: torch.dtype) -> Value:
     if dtype in _NARROW_FLOATS and x.dtype not in _NARROW_FLOATS and x.dtype != torch.float32:
         return _raw(_raw(x, torch.float32), dtype)
     return _raw(x, dtype)
+
+
+def reduce_precision(x: Value, exponent_bits: int, mantissa_bits: int) -> Value:
+    """`x`, a float, rounded to that many bits; its dtype stays."""
+    op = mlir().stablehlo.reduce_precision
+    return Value(op(x.ir, exponent_bits, mantissa_bits), x.shape, x.dtype)
 
 
 def bitcast(x: Value, dtype: torch.dtype) -> Value:

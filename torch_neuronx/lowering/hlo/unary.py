@@ -200,8 +200,3 @@ def is_inf(x: Value) -> Value:
 def is_nan(x: Value) -> Value:
     """bool; floats and complex values."""
     return x != x
-
-
-def reduce_precision(x: Value, exponent_bits: int, mantissa_bits: int) -> Value:
-    op = mlir().stablehlo.reduce_precision
-    return Value(op(x.ir, exponent_bits, mantissa_bits), x.shape, x.dtype)
