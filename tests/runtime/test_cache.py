@@ -22,8 +22,11 @@ from torch_neuronx.runtime import cache, config, files, identity, metrics
 class Executable:
     def __init__(self, code):
         self.code = code
+        self.has_run = False  # after which XLA:CPU cannot serialize a sort
 
     def serialize(self):
+        if self.has_run:
+            raise NotImplementedError("LessThan is not serializable")
         return b"machine code of " + self.code
 
     @property
@@ -123,6 +126,16 @@ def test_a_program_is_found_by_its_stablehlo_under_another_call_key(core):
     run(b"one")
     new_process()
     run(b"two")
+    assert len(core.compiled) == 1
+
+
+def test_a_program_is_kept_that_cannot_be_serialized_once_it_has_run(core):
+    gate = threading.Event()
+    cache._writer.submit(gate.wait)
+    run().executable.has_run = True
+    gate.set()
+    new_process()
+    run()
     assert len(core.compiled) == 1
 
 
@@ -319,13 +332,14 @@ def test_what_a_killed_process_left_is_swept(core, cache_dir):
 
 
 def test_info_and_clear(core, cache_dir):
-    run(b"one")
-    run(b"two")
+    first = run(b"one")
+    assert run(b"two").executable is first.executable
     info = cache.cache_info()
     assert (info.programs_on_disk, info.executables_on_disk) == (2, 1)
     assert info.bytes_on_disk > 0
     bystander = cache_dir / "notes.txt"
     bystander.write_text("mine")
+    del first
     cache.clear_cache()
     assert cache.cache_info().bytes_on_disk == 0
     assert bystander.exists()
@@ -336,11 +350,15 @@ def test_info_and_clear(core, cache_dir):
 def test_threads_that_want_one_program_compile_it_once(core):
     compile_at_once = core.compile
     core.compile = lambda *a: (time.sleep(0.05), compile_at_once(*a))[1]
-    threads = [threading.Thread(target=run, args=(b"k%d" % i,)) for i in range(4)]
+    programs = []
+    threads = [
+        threading.Thread(target=lambda i=i: programs.append(run(b"k%d" % i))) for i in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert len(programs) == 4
     assert len(core.compiled) == 1
 
 
@@ -374,10 +392,25 @@ def test_artifacts_of_a_compile_are_kept_when_asked_for(core, monkeypatch, tmp_p
     }
 
 
+def test_artifacts_are_kept_without_an_executable_that_cannot_be_serialized(
+    core, monkeypatch, tmp_path
+):
+    from torch_neuronx.runtime import artifacts
+
+    monkeypatch.setattr(artifacts, "_stablehlo_text", lambda portable: "module {}")
+    executable = run().executable
+    executable.has_run = True
+    monkeypatch.setenv(config.DEBUG_DIR.name, str(tmp_path / "debug"))
+    monkeypatch.setenv(config.PRESERVE_COMPILATION_ARTIFACTS.name, "1")
+    assert cache.compile(b"stablehlo", "aten::add.Tensor") is executable
+    (folder,) = (tmp_path / "debug").iterdir()
+    assert {p.name for p in folder.iterdir()} == {"program.mlirbc", "program.mlir"}
+
+
 def test_every_request_is_recorded_with_its_tier(core):
     before = metrics.requests()
-    run(b"one")
-    run(b"two")
+    first = run(b"one")
+    assert run(b"two").executable is first.executable
     new_process()
     run(b"one")
     after = metrics.requests()

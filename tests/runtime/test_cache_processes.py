@@ -56,6 +56,21 @@ def test_a_second_process_compiles_nothing_and_needs_no_compiler(cache_dir):
     assert not second["jaxlib"]
 
 
+def test_a_second_process_compiles_no_sort(cache_dir):
+    sorts = """
+        import torch, torch_neuronx, json
+        x = torch.arange(9.0).to("neuron")
+        for f in (torch.sort, torch.unique, torch.median, lambda x: torch.topk(x, 2)):
+            f(x)
+            torch.neuron.synchronize()
+        print(json.dumps(torch_neuronx.cache_info().requests))
+    """
+    first, _ = run(cache_dir, sorts)
+    assert first["compiled"] == 4
+    second, _ = run(cache_dir, sorts)
+    assert second["disk"] == 4
+
+
 def test_processes_that_fill_one_folder_at_once_are_all_right(cache_dir):
     processes = [start(cache_dir) for _ in range(3)]
     for process in processes:

@@ -5,6 +5,7 @@ loads by its StableHLO, a folder with the FX graph, the StableHLO as text and as
 and the executable. Called by cache.py.
 """
 
+import contextlib
 import os
 import re
 import warnings
@@ -35,7 +36,8 @@ def _keep(folder: Path, portable: bytes, executable: Any, graph: Any) -> None:
         (folder / "graph.txt").write_text(str(graph))
     (folder / "program.mlirbc").write_bytes(portable)
     (folder / "program.mlir").write_text(_stablehlo_text(portable))
-    (folder / "executable.bin").write_bytes(executable.serialize())
+    with contextlib.suppress(RuntimeError, NotImplementedError):  # not every one can be written
+        (folder / "executable.bin").write_bytes(executable.serialize())
 
 
 def _stablehlo_text(portable: bytes) -> str:

@@ -16,7 +16,6 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ def store(call_key: bytes, op_name: str, program: Any, portable: bytes | None) -
         text = descriptor.encode(program, executable_key)
     except TypeError:
         return  # it returns a Python object of this process
-    _write(_folder(), _CALLS, key, lambda: {"program": text})
+    _write(_folder(), _CALLS, key, {"program": text})
 
 
 def compile(
@@ -202,15 +201,13 @@ class _Loaded:
         except RuntimeError as error:
             raise type(error)(f"Compiling {name} for neuron failed: {error}") from error
         self.tier, self.size = "compiled", executable.code_bytes
-        _alive[key, self.device] = executable
         if not config.NEFF_DISABLE_CACHE.value():
-            sections = functools.partial(_sections, executable, portable)
-            _write(_folder(), _EXECUTABLES, key, sections)
+            # Now, not in the writer's thread: XLA:CPU cannot serialize a sort that has run once.
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                sections = {"executable": executable.serialize(), "stablehlo": portable}
+                _write(_folder(), _EXECUTABLES, key, sections)
+        _alive[key, self.device] = executable
         return executable
-
-
-def _sections(executable: Any, portable: bytes) -> dict[str, bytes]:
-    return {"executable": executable.serialize(), "stablehlo": portable}
 
 
 @functools.cache
@@ -241,28 +238,18 @@ def _upkeep(folder: files.Folder) -> _Upkeep:
     return _Upkeep()
 
 
-def _write(
-    folder: files.Folder, kind: str, key: str, sections: Callable[[], dict[str, bytes]]
-) -> None:
+def _write(folder: files.Folder, kind: str, key: str, entry: dict[str, bytes]) -> None:
     _report()
     limit = config.CACHE_SIZE.value()
-    _writer.submit(functools.partial(_write_now, folder, kind, key, sections, limit))
+    _writer.submit(functools.partial(_write_now, folder, kind, key, entry, limit))
 
 
 def _write_now(
-    folder: files.Folder,
-    kind: str,
-    key: str,
-    sections: Callable[[], dict[str, bytes]],
-    limit: int,
+    folder: files.Folder, kind: str, key: str, entry: dict[str, bytes], limit: int
 ) -> None:
     upkeep = _upkeep(folder)
     if upkeep.refused:
         return
-    try:
-        entry = sections()
-    except (RuntimeError, NotImplementedError):
-        return  # the plugin cannot serialize this executable: the next process compiles it again
     try:
         upkeep.since_eviction += folder.write(kind, key, entry)
         if upkeep.since_eviction >= min(_EVICT_EVERY, limit // 20):
