@@ -73,6 +73,7 @@ docs: build
 bench: build
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/eager_overhead.py
+	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/cache_crash.py
 	$(BIN)/python benchmarks/compile.py

@@ -26,8 +26,10 @@ def miss(call: Any) -> Any:
     portable = made.portable
     if portable is not None:
         check_memory(made.program, call.device)
-        made.program.executable = cache.compile(portable, name, call=call, graph=made.graph)
-    cache.store(key, name, made.program, portable)
+        made.program.executable = cache.compile(
+            portable, name, quick=made.quick, call=call, graph=made.graph
+        )
+    cache.store(key, name, made.program, portable, made.quick)
     return made.program
 
 

@@ -25,6 +25,7 @@ from torch_neuronx.lowering.layout import is_contiguous
 from torch_neuronx.lowering.module import Module
 from torch_neuronx.lowering.storages import counts_places
 from torch_neuronx.lowering.value import LoweringError, Value
+from torch_neuronx.runtime import options
 
 # Tracing and MLIR share state between threads.
 lowering_lock = threading.RLock()
@@ -33,11 +34,12 @@ lowering_lock = threading.RLock()
 @dataclass
 class Plan:
     """A program, and for a Launch (whose executable is still None) its StableHLO and the graph of
-    ops that was lowered."""
+    ops that was lowered, and whether to compile it quickly."""
 
     program: Program
     portable: bytes | None = None
     graph: Any = None
+    quick: bool = False
 
 
 class NoProgram(Exception):
@@ -96,7 +98,8 @@ class _Planner:
             module.finish(outputs, donated)
         launch.inputs = module.inputs
         launch.rng_increment = module.program.rng_used
-        return Plan(launch, module.serialize(version), self.graph)
+        quick = _is_quick(module.tensor_types())
+        return Plan(launch, module.serialize(version), self.graph, quick)
 
     def _infer(self) -> list[Any]:
         """The functional form's results as fake tensors, one entry per schema return."""
@@ -189,6 +192,13 @@ class _Planner:
             else:
                 returns.append(_argument_return(self.call, declared))
         return returns
+
+
+def _is_quick(types: list[Any]) -> bool:
+    """Whether a program with tensors of these MLIR types is compiled quickly: it is small, and
+    without 8-bit floats, some of which XLA:CPU's older code generators round to NaN for -0."""
+    few = all(math.prod(t.shape) <= options.FEW_ELEMENTS for t in types)
+    return few and not any(str(t.element_type).startswith("f8") for t in types)
 
 
 def _is_whole(spec: TensorSpec, call: Call) -> bool:

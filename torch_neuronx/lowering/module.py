@@ -81,6 +81,19 @@ class Module:
         with building(self.program):
             return self._module.operation.get_asm(enable_debug_info=False)
 
+    def tensor_types(self) -> list[Any]:
+        """The types of all tensors in the program; call before `serialize`."""
+        ir = mlir().ir
+        values = list(self._block.arguments)
+
+        def visit(operation: Any) -> Any:
+            values.extend(operation.results)
+            return ir.WalkResult.ADVANCE
+
+        with building(self.program):
+            self._module.operation.walk(visit)
+            return [v.type for v in values if isinstance(v.type, ir.RankedTensorType)]
+
     def serialize(self, plugin_version: str = "") -> bytes:
         """The portable artifact, for a plugin whose newest StableHLO is `plugin_version`."""
         with building(self.program):

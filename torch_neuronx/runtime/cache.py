@@ -29,6 +29,7 @@ from torch_neuronx.runtime import (
     metrics,
     platforms,
 )
+from torch_neuronx.runtime.options import compile_options
 from torch_neuronx.runtime.progress import progress
 from torch_neuronx.runtime.writer import Writer
 
@@ -82,13 +83,16 @@ def lookup(
     return program
 
 
-def store(call_key: bytes, op_name: str, program: Any, portable: bytes | None) -> None:
-    """Keeps the program of an operator call; `portable` is its StableHLO, None without one."""
+def store(
+    call_key: bytes, op_name: str, program: Any, portable: bytes | None, quick: bool = False
+) -> None:
+    """Keeps the program of an operator call; `portable` is its StableHLO, None without one, and
+    `quick` as it was compiled."""
     if config.NEFF_DISABLE_CACHE.value():
         return
     plugin = _plugin()
     key = identity.call_key(call_key, op_name, plugin)
-    executable_key = identity.program_key(portable, plugin) if portable else None
+    executable_key = identity.program_key(portable, plugin, quick) if portable else None
     try:
         text = descriptor.encode(program, executable_key)
     except TypeError:
@@ -100,16 +104,18 @@ def compile(
     portable: bytes,
     name: str,
     *,
+    quick: bool = False,
     call: Any = None,
     graph: Any = None,
     facts: metrics.GraphFacts | None = None,
 ) -> Any:
     """The executable of a StableHLO portable artifact. Raises what the compiler raises, with
-    `name` (the op or graph) in the message. `graph` is kept with the debugging artifacts.
+    `name` (the op or graph) in the message. `quick` is for programs of few elements (see options).
+    `graph` is kept with the debugging artifacts.
     """
     start = time.perf_counter()
-    key = identity.program_key(portable, _plugin())
-    loaded = _Loaded(_device(call))
+    key = identity.program_key(portable, _plugin(), quick)
+    loaded = _Loaded(_device(call), quick)
     with _locks[int(key[:2], 16) % len(_locks)]:
         executable = loaded.find(key) or loaded.compile(key, portable, name)
     seconds = time.perf_counter() - start
@@ -147,13 +153,11 @@ def _device(call: Any) -> int:
 class _Loaded:
     """One executable on its way to a device: whence it came (`tier`) and its size in bytes."""
 
-    def __init__(self, device: int) -> None:
+    def __init__(self, device: int, quick: bool = False) -> None:
         self.device = device
+        self.quick = quick
         self.tier = ""
         self.size = 0
-
-    def _options(self) -> bytes:
-        return identity.compile_options(self.device)
 
     def load(self, key: str) -> Any | None:
         with _locks[int(key[:2], 16) % len(_locks)]:
@@ -173,7 +177,7 @@ class _Loaded:
             data = _folder().read(_EXECUTABLES, key, "executable")
             if data is None:
                 return None
-            executable = platforms.client().deserialize(data, self._options())
+            executable = platforms.client().deserialize(data, compile_options(self.device))
         except (files.Damaged, RuntimeError):
             return self._restore(key)
         self.tier, self.size = "disk", len(data)
@@ -197,7 +201,9 @@ class _Loaded:
     def compile(self, key: str, portable: bytes, name: str) -> Any:
         try:
             with progress(name):
-                executable = platforms.client().compile(portable, self._options())
+                executable = platforms.client().compile(
+                    portable, compile_options(self.device, self.quick)
+                )
         except RuntimeError as error:
             raise type(error)(f"Compiling {name} for neuron failed: {error}") from error
         self.tier, self.size = "compiled", executable.code_bytes

@@ -16,25 +16,7 @@ from pathlib import Path
 
 import torch
 
-# CompileOptionsProto: one replica and one partition (executable_build_options, field 3). An
-# executable is compiled once and loaded for each device it runs on (device_assignment, field 9 of
-# those): a launch of a portable one is about 1.2 us slower. XLA:CPU is told, by
-# env_option_overrides (field 7), to let NaN win minima and maxima, which its "fast" ones lose, and
-# to leave out XNNPACK, which keeps the packed weights of a matmul for as long as their address
-# stays the same: an update in place would go unseen.
-_BUILD_OPTIONS = bytes.fromhex("08ffffffffffffffffff0120012801")
-_OVERRIDES = (
-    b"\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10\x00"
-    b"\x3a\x19\x0a\x13xla_cpu_use_xnnpack\x12\x02\x10\x00"
-)
-
-
-def compile_options(device: int) -> bytes:
-    """The options of programs that run on `device`, a serialized CompileOptionsProto."""
-    assignment = bytes.fromhex("080110011a030a01") + bytes([device])
-    build = _BUILD_OPTIONS + bytes([0x4A, len(assignment)]) + assignment
-    return bytes([0x1A, len(build)]) + build + _OVERRIDES
-
+from torch_neuronx.runtime.options import compile_options
 
 # Environment variables that compilers of the known plugins read.
 COMPILER_VARIABLES = ("XLA_FLAGS", "NEURON_CC_FLAGS", "LIBTPU_INIT_ARGS")
@@ -52,9 +34,10 @@ def _digest(parts: Iterable[bytes], size: int = 20) -> str:
     return digest.hexdigest()
 
 
-def program_key(portable: bytes, plugin: str) -> str:
-    """The key of a StableHLO program compiled by the plugin at path `plugin`."""
-    return _digest([portable, compile_options(0), _environment(plugin)])
+def program_key(portable: bytes, plugin: str, quick: bool = False) -> str:
+    """The key of a StableHLO program compiled, quickly or not, by the plugin at path `plugin`."""
+    way = b"quick" if quick else b""
+    return _digest([portable, compile_options(0), way, _environment(plugin)])
 
 
 def call_key(key: bytes, op_name: str, plugin: str) -> str:

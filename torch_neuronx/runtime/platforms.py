@@ -173,7 +173,7 @@ def _identity(dtype: str, attributes: str = "") -> str:
 
 
 def _accepts(program: str, serialize: bool = False) -> bool:
-    from torch_neuronx.runtime.identity import compile_options
+    from torch_neuronx.runtime.options import compile_options
 
     try:
         executable = client().compile(program.encode(), compile_options(0))
