@@ -58,16 +58,17 @@ def test_a_graph_is_not_compiled_quickly(compiles):
     assert [quick for name, quick in compiles if not name.startswith("aten.")] == [False]
 
 
-def test_quick_options_are_the_plugins_own_and_one_more():
+def test_quick_options_are_the_plugins_own_and_two_more():
     client = platforms.client()
     usual, quick = (
         client.compile(PROGRAM, options.compile_options(0, quick)).serialize()
         for quick in (False, True)
     )
     usual, quick = (sorted(options.fields(options.debug_options(e))) for e in (usual, quick))
-    (added,) = [field for field in quick if field not in usual]
-    assert b"xla_cpu_disable_new_fusion_emitters" in added[1]
-    assert len(quick) == len(usual) + 1
+    added = [content for number, content in quick if (number, content) not in usual]
+    assert len(quick) == len(usual) + 2
+    for name in (b"xla_cpu_disable_new_fusion_emitters", b"xla_cpu_disable_loop_unrolling"):
+        assert any(name in content for content in added)
 
 
 class Plugin:

@@ -2,7 +2,8 @@
 
 XLA:CPU has two generations of code generators. The newer one, its default, makes better code of
 some operations on large tensors and takes longer to make any. So a `quick` compile, for programs of
-few elements, asks for the older one. Used by identity, cache and platforms.
+few elements, asks for the older one, and for loops that are not unrolled. Used by identity, cache
+and platforms.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from functools import cache
 
 from torch_neuronx.runtime import platforms
 
-# Programs whose largest tensor has so many elements run as fast from either generator.
+# Programs whose largest tensor has so many elements run as fast either way.
 FEW_ELEMENTS = 16384
+_QUICK = ("xla_cpu_disable_new_fusion_emitters", "xla_cpu_disable_loop_unrolling")
 
 # Numbers of fields, from xla/pjrt/proto/compile_options.proto and xla/xla.proto.
 _EXECUTABLE_OPTIONS = 2  # of ExecutableAndOptionsProto, which is what a plugin serializes
@@ -58,7 +60,7 @@ def _quick_options() -> bytes:
     """What a quick compile adds: nothing where the plugin is not XLA:CPU's.
 
     No override can set an entry of a map, which the extra options are. So the plugin's own
-    DebugOptions go back to it with one entry more; each executable that it serializes has them.
+    DebugOptions go back to it with our entries; each executable that it serializes has them.
     """
     client = platforms.client()
     if client.platform_name != "cpu":
@@ -67,9 +69,9 @@ def _quick_options() -> bytes:
         known = debug_options(client.compile(_CONSTANT, compile_options(0)).serialize())
     except (RuntimeError, LookupError):
         return b""
-    entry = _field(1, b"xla_cpu_disable_new_fusion_emitters") + _field(2, b"")
-    debug = known + _field(_BACKEND_EXTRA_OPTIONS, entry)
-    return _field(_BUILD_OPTIONS, _field(_DEBUG_OPTIONS, debug))
+    entries = (_field(1, name.encode()) + _field(2, b"") for name in _QUICK)
+    extra = b"".join(_field(_BACKEND_EXTRA_OPTIONS, entry) for entry in entries)
+    return _field(_BUILD_OPTIONS, _field(_DEBUG_OPTIONS, known + extra))
 
 
 def _switched_off(name: str) -> bytes:
