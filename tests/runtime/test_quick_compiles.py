@@ -59,6 +59,8 @@ def test_a_graph_is_not_compiled_quickly(compiles):
 
 
 def test_quick_options_are_the_plugins_own_and_two_more():
+    if platforms.resolve().name != "cpu" and not options._quick_options():
+        pytest.skip("this plugin's executables do not say how they were compiled")
     client = platforms.client()
     usual, quick = (
         client.compile(PROGRAM, options.compile_options(0, quick)).serialize()

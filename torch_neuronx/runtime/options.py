@@ -57,7 +57,8 @@ def debug_options(executable: bytes) -> bytes:
 
 @cache
 def _quick_options() -> bytes:
-    """What a quick compile adds: nothing where the plugin is not XLA:CPU's.
+    """What a quick compile adds: nothing where the plugin is not XLA:CPU's, or one so old that its
+    executables do not say how they were compiled.
 
     No override can set an entry of a map, which the extra options are. So the plugin's own
     DebugOptions go back to it with our entries; each executable that it serializes has them.
