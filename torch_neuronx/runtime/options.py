@@ -11,7 +11,7 @@ from functools import cache
 
 from torch_neuronx.runtime import platforms
 
-# Programs whose largest tensor has so many elements run as fast either way.
+# Programs whose largest tensor has so many elements run as fast either way, nearly all of them.
 FEW_ELEMENTS = 16384
 _QUICK = ("xla_cpu_disable_new_fusion_emitters", "xla_cpu_disable_loop_unrolling")
 
